@@ -1,0 +1,34 @@
+"""An agent is one frozen value: what a user writes once, what a run is recorded with, what a replay checks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.limits import Limits
+from agent.messages import ToolCall
+from agent.ports import Model, Tools
+from agent.values import Observation, ToolSchema
+
+
+class NoTools:
+    """The tools of an agent that has none."""
+
+    schemas: tuple[ToolSchema, ...] = ()
+
+    async def call(self, call: ToolCall) -> Observation:
+        text = f"Error: there is no tool {call.name!r}: no tools are available. Answer without them."
+        return Observation(shown=text, whole=text, error="unknown_tool")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    name: str = "agent"
+    model: Model | Callable[..., Any]
+    """A model, or any callable over chat-completions messages: `(messages)` or `(messages, tool_schemas)`, sync or
+    async, that returns a message or `(message, usage)`."""
+    tools: Tools = field(default_factory=NoTools)
+    system: str | None = None
+    """The system message; it replaces a leading system message of a history."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Passed to the model with each request, e.g. `{"temperature": 0}`."""
+    limits: Limits = Limits()

@@ -1,0 +1,201 @@
+"""The documentation agent: tools that list, search and read any folder of Markdown, and its system prompt.
+
+Nothing outside the folder can be read: a path is taken only if it names one of the documents that `list_docs` counts,
+and those are regular files whose real place is inside the folder.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.function_tool import tool
+from agent.toolbox import Toolbox
+
+SYSTEM_PROMPT = """\
+You answer questions about the documents of one folder. Look before you answer: search them with grep_docs for the \
+words that the documents are likely to use, in the documents' language, and read the lines around the best hits with \
+read_doc. Rely on what you read, not on what you remember. Give the answer first, then name the file and the lines \
+that it relies on, like `advanced/timeouts.md:12-20`. If the documents do not say, say so, and name what you searched \
+for. Answer in the language of the question."""
+
+MAX_HITS = 20
+MAX_HIT_CHARS = 100
+MAX_LINES = 80
+
+_SUFFIXES = (".md", ".markdown")
+
+
+class DocsError(Exception):
+    """The folder cannot serve as documentation; the text says what to do."""
+
+
+class Docs:
+    """A folder of Markdown. Raises DocsError where there is none, or nothing in it to read."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            what = "is not a folder" if self.folder.exists() else "does not exist"
+            raise DocsError(f"the docs folder {folder} {what}: give --docs a folder with Markdown files")
+        self._root = self.folder.resolve()
+        self.faults: list[str] = []
+        """Documents that cannot be read as they are, one sentence each."""
+        for path in self.paths():
+            if (fault := self._fault(path)) is not None:
+                self.faults.append(fault)
+        if not self.paths():
+            raise DocsError(f"the docs folder {folder} has no Markdown files (*.md): give --docs a folder that has")
+
+    def paths(self) -> list[str]:
+        """The documents, as sorted paths with `/`, without hidden folders and licences."""
+        found = []
+        for place, folders, files in os.walk(self._root):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [
+                Path(place, name).relative_to(self._root).as_posix()
+                for name in files
+                if name.lower().endswith(_SUFFIXES)
+                and not name.startswith(".")
+                and not name.upper().startswith(("LICENSE", "LICENCE"))
+                and self._inside(Path(place, name))
+            ]
+        return sorted(found)
+
+    def lines(self, path: str) -> list[str]:
+        """The lines of a document. Raises FileNotFoundError with a sentence for a path that is none, and OSError."""
+        wanted = os.path.normpath(path.strip().replace("\\", "/")) if path.strip() else ""
+        known = self.paths()
+        if wanted not in known:
+            near = [name for name in known if Path(name).name == Path(wanted).name]
+            near = near or difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise FileNotFoundError(f"there is no document {path!r}.{hint} list_docs() names them all.")
+        text = (self._root / wanted).read_bytes().decode("utf-8-sig", "replace")
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return lines[:-1] if lines[-1] == "" else lines
+
+    def _inside(self, path: Path) -> bool:
+        try:
+            return path.resolve().is_relative_to(self._root) and path.is_file()
+        except (OSError, RuntimeError):
+            return False
+
+    def _fault(self, path: str) -> str | None:
+        try:
+            (self._root / path).read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            return f"{path} is not UTF-8 (byte {error.start}): what cannot be read shows as \ufffd; convert it to UTF-8"
+        except OSError as error:
+            return f"{path} cannot be read ({error.strerror}): it is passed over; check its permissions"
+        return None
+
+
+def docs_toolbox(docs: Docs) -> Toolbox:
+    """The four tools over `docs`."""
+
+    @tool("List all documents with the number of their lines and their titles.")
+    def list_docs() -> str:
+        return "\n".join(_entry(docs, path) for path in docs.paths())
+
+    @tool(
+        "Search all documents for a word or phrase, upper and lower case alike. Returns `path:line: text`, at most "
+        f"{MAX_HITS} hits.",
+        keyword="the word or phrase to look for, in the documents' language, e.g. timeout",
+    )
+    def grep_docs(keyword: str) -> str:
+        return _grep(docs, keyword)
+
+    @tool(
+        f"Read lines of one document, numbered, at most {MAX_LINES} at once.",
+        path="the document, as list_docs and grep_docs name it, e.g. guide/install.md",
+        start="the first line to read, from 1",
+        end="the last line to read",
+    )
+    def read_doc(path: str, start: int = 1, end: int = MAX_LINES) -> str:
+        return _read(docs, path, start, end)
+
+    @tool("Count the lines of one document.", path="the document, as list_docs and grep_docs name it")
+    def count_lines(path: str) -> str:
+        count = len(docs.lines(path))
+        return f"{path} has {count} line{'s' if count != 1 else ''}."
+
+    return Toolbox([list_docs, grep_docs, read_doc, count_lines]).with_options("read_doc", read_on=_read_on)
+
+
+def _entry(docs: Docs, path: str) -> str:
+    try:
+        lines = docs.lines(path)
+    except OSError as error:
+        return f"{path} (cannot be read: {error.strerror})"
+    title = next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), "")
+    return f"{path} ({len(lines)} line{'s' if len(lines) != 1 else ''}){': ' + title if title else ''}"
+
+
+def _grep(docs: Docs, keyword: str) -> str:
+    wanted = " ".join(keyword.split())
+    if not wanted:
+        return "Nothing to look for: give one word that the documents are likely to use, e.g. timeout."
+    needle = wanted.casefold()
+    hits: list[str] = []
+    more: dict[str, int] = {}
+    for path in docs.paths():
+        try:
+            lines = docs.lines(path)
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            if needle not in line.casefold():
+                continue
+            if len(hits) < MAX_HITS:
+                hits.append(f"{path}:{number}: {_clipped(line.strip(), needle)}")
+            else:
+                more[path] = more.get(path, 0) + 1
+    if not hits:
+        return (
+            f"No hits for {wanted!r} in {len(docs.paths())} documents. Try a single word, a shorter form of it, or "
+            "another word for it; list_docs() names the documents."
+        )
+    if more:
+        places = ", ".join(f"{path} {count}" for path, count in more.items())
+        hits.append(f"... and {sum(more.values())} more hits: {places}")
+    return "\n".join(hits)
+
+
+def _clipped(line: str, needle: str) -> str:
+    """At most 100 characters of a line, with the hit among them."""
+    if len(line) <= MAX_HIT_CHARS:
+        return line
+    at = line.casefold().find(needle)
+    start = max(0, min(at - 20, len(line) - MAX_HIT_CHARS)) if at + len(needle) > MAX_HIT_CHARS - 1 else 0
+    left, right = ("…" if start else ""), ("…" if start + MAX_HIT_CHARS < len(line) else "")
+    return left + line[start + len(left) : start + MAX_HIT_CHARS - len(right)] + right
+
+
+def _read(docs: Docs, path: str, start: int, end: int) -> str:
+    lines = docs.lines(path)
+    count = len(lines)
+    if count == 0:
+        return f"{path} is empty."
+    if start < 1 or start > count or end < start:
+        return f"There is no such range: {path} has lines 1 to {count}; give a start from 1 to {count} and an end not before it."
+    last = min(end, count, start + MAX_LINES - 1)
+    text = "\n".join(f"{number}: {lines[number - 1]}" for number in range(start, last + 1))
+    if last < min(end, count):
+        text += f"\n[lines {start} to {last} of {count}, at most {MAX_LINES} at once; read on with {_call(path, last + 1)}]"
+    elif last < count:
+        text += f"\n[lines {start} to {last} of {count}; read on with {_call(path, last + 1)}]"
+    return text
+
+
+def _read_on(arguments: Mapping[str, Any], shown: str) -> str:
+    """Where a cut result stops inside a line, that line is read again."""
+    numbers = re.findall(r"^(\d+): ", shown, re.MULTILINE)
+    start = int(numbers[-1]) + 1 if numbers else arguments.get("start", 1)
+    return _call(str(arguments.get("path")), int(start))
+
+
+def _call(path: str, start: int) -> str:
+    return f"read_doc({path!r}, start={start})"

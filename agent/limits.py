@@ -1,0 +1,47 @@
+"""Limits: how far a run may go.
+
+Both ends of a run are needed, the model's own answer and a limit, because a model can repeat one call for ever and
+each step costs money. `Limits` is a value; `Meter` is the budget that counts one run against it.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.values import Stop, Totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    max_steps: int = 8
+    """Model calls. The tool calls of the last step are still executed, then the run stops."""
+    max_seconds: float | None = None
+    """Wall time, looked at before each request and before the calls of an answer."""
+    max_tokens: int | None = None
+    """Input and output tokens together, as far as they are known."""
+    max_parallel: int = 8
+    """Calls of one message that run at the same time; 1 runs them one by one, in order."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "max_parallel"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+class Meter:
+    """The budget of one run; its time starts when it is made."""
+
+    def __init__(self, limits: Limits, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._monotonic = monotonic
+        self._start = monotonic()
+
+    def stop(self, totals: Totals) -> Stop | None:
+        limits = self._limits
+        if limits.max_tokens is not None:
+            used = (totals.usage.input or 0) + (totals.usage.output or 0)
+            if used >= limits.max_tokens:
+                return "token_limit"
+        if limits.max_seconds is not None and self._monotonic() - self._start >= limits.max_seconds:
+            return "time_limit"
+        return "max_steps" if totals.steps >= limits.max_steps else None

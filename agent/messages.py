@@ -1,0 +1,97 @@
+"""Messages as chat completions have them, frozen.
+
+A message is a snapshot: no list or dict that somebody else holds can change it later. Fields that a provider adds
+(`reasoning_content`, `refusal`, a content that is a list of parts) are kept as JSON text in `extra` and go back as
+they came.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.canonical import to_text
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that a model asked for."""
+
+    id: str
+    name: str
+    arguments: str
+    """The model's raw text: JSON if all is well, anything otherwise."""
+    step: int = field(default=0, compare=False)
+    """The step whose answer asked for the call, from 1; 0 where it is not known."""
+    index: int = field(default=0, compare=False)
+    """The call's place within its message, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    role: str
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    """Of a message of role "tool": the call that it answers."""
+    extra: str = ""
+    """Further fields, as the JSON text of an object; "" for none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The chat completions form, made anew at each call."""
+        message: dict[str, Any] = {"role": self.role}
+        if self.tool_call_id is not None:
+            message["tool_call_id"] = self.tool_call_id
+        message["content"] = self.content
+        if self.tool_calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in self.tool_calls
+            ]
+        if self.extra:
+            message.update(json.loads(self.extra))
+        return message
+
+    @classmethod
+    def from_dict(cls, message: Mapping[str, Any]) -> "Message":
+        """Reads the chat completions form. Raises ValueError for a message without a role."""
+        role = message.get("role")
+        if not isinstance(role, str) or not role:
+            raise ValueError("a message needs a role: system, user, assistant or tool")
+        known = {"role", "content", "tool_calls", "tool_call_id"}
+        extra = {key: value for key, value in message.items() if key not in known and value is not None}
+        content = message.get("content")
+        if content is not None and not isinstance(content, str):
+            extra["content"] = content
+            content = _text_of_parts(content)
+        return cls(
+            role=role,
+            content=content,
+            tool_calls=tuple(_call(call, index) for index, call in enumerate(message.get("tool_calls") or ())),
+            tool_call_id=message.get("tool_call_id"),
+            extra=to_text(extra) if extra else "",
+        )
+
+
+def as_message(message: Message | Mapping[str, Any]) -> Message:
+    return message if isinstance(message, Message) else Message.from_dict(message)
+
+
+def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
+    if isinstance(call, ToolCall):
+        return call
+    function = call.get("function") or {}
+    arguments = function.get("arguments")
+    return ToolCall(
+        str(call.get("id") or ""),
+        str(function.get("name") or ""),
+        arguments if isinstance(arguments, str) else to_text({} if arguments is None else arguments),
+        index=index,
+    )
+
+
+def _text_of_parts(content: Any) -> str | None:
+    if not isinstance(content, Sequence):
+        return None
+    texts = [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    return "".join(texts) or None

@@ -1,0 +1,74 @@
+"""Any callable as a model: how people first try a loop."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agent.models.wire import first_choice, to_response
+from agent.ports import Model, ModelInfo, Tell
+from agent.sync import in_thread
+from agent.values import Request, Response
+
+
+def as_model(model: Model | Callable[..., Any]) -> Model:
+    """`model` itself if it is one, else the callable wrapped. Raises TypeError for anything else."""
+    if hasattr(model, "respond") and hasattr(model, "info"):
+        return model  # type: ignore[return-value]
+    if callable(model):
+        return CallableModel(model)
+    raise TypeError(f"an agent's model must be a Model or a callable over messages, not {type(model).__name__}")
+
+
+class CallableModel:
+    """A function `(messages)` or `(messages, tool_schemas)` over chat-completions dicts, sync or async.
+
+    It returns a message (a dict, an SDK object, anything with `content` and `tool_calls`, or a plain string), a
+    `(message, usage)` pair, or a whole chat completion. A sync function runs in a thread of its own. It gets copies:
+    what it does to its arguments changes no history.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        name = getattr(function, "__name__", type(function).__name__)
+        self.info = ModelInfo(name=name, provider="playhead")
+        self._function = function
+        self._takes_tools = _takes_two(function)
+
+    async def respond(self, request: Request, tell: Tell) -> Response:
+        arguments: list[Any] = [[message.to_dict() for message in request.messages]]
+        if self._takes_tools:
+            arguments.append([schema.to_dict() for schema in request.tools])
+        if _is_async(self._function):
+            answer = await self._function(*arguments)
+        else:
+            answer = await in_thread(lambda: self._function(*arguments))
+            if inspect.isawaitable(answer):
+                answer = await answer
+        message, usage = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+        if isinstance(message, Response):
+            return message
+        finish = model = None
+        if hasattr(message, "choices") or (isinstance(message, dict) and "choices" in message):
+            completion = message
+            read = completion.get if isinstance(completion, dict) else lambda name: getattr(completion, name, None)
+            usage, model = read("usage") if usage is None else usage, read("model")
+            message, finish = first_choice(completion)
+        return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return True
+    return sum(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) and
+               parameter.default is parameter.empty for parameter in parameters) >= 2
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+

@@ -1,0 +1,91 @@
+"""A model that says what it was told to say: for tests, demos, and runs that were recorded."""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.errors import ScriptError, ScriptExhausted
+from agent.messages import Message
+from agent.models.wire import to_response
+from agent.ports import ModelInfo, Tell
+from agent.values import Request, Response, Usage
+
+
+class ScriptedModel:
+    """Answers each request with the next response of a list, whatever was asked.
+
+    A response is a string (an answer), a chat-completions message (dict or `Message`) that may also hold `usage` and
+    `finish_reason`, a `(message, usage)` pair, a `Response`, or an exception, which is raised. In a dict, a tool call
+    may be short: `{"name": "add", "arguments": {"a": 3}}`; its id is made up.
+    """
+
+    def __init__(self, responses: Iterable[Any], *, name: str = "scripted") -> None:
+        self.info = ModelInfo(name=name, provider="playhead")
+        self._responses = list(responses)
+        self._next = 0
+        self._lock = threading.Lock()  # one script may be shared by runs in several threads
+
+    @classmethod
+    def load(cls, path: str | Path) -> "ScriptedModel":
+        """Reads JSON Lines, one response per line; blank lines and lines that start with `//` are passed over.
+
+        Raises ScriptError, with the line, for a file that cannot be read or is no such script.
+        """
+        responses: list[Any] = []
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ScriptError(f"cannot read the script {path}: {reason}") from error
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.lstrip().startswith("//"):
+                continue
+            try:
+                response = json.loads(line)
+            except ValueError as error:
+                raise ScriptError(f"{path}, line {number}: not JSON: {error}") from error
+            if not isinstance(response, str | dict):
+                raise ScriptError(f"{path}, line {number}: a response is a string or an object with content or tool_calls")
+            responses.append(response)
+        return cls(responses, name=f"script:{Path(path).name}")
+
+    async def respond(self, request: Request, tell: Tell) -> Response:
+        with self._lock:
+            position, self._next = self._next, self._next + 1
+        if position >= len(self._responses):
+            count = len(self._responses)
+            raise ScriptExhausted(
+                f"the script has {count} response{'s' if count != 1 else ''}, and step {request.step} asked for one more",
+                request.step,
+            )
+        response = self._responses[position]
+        if isinstance(response, BaseException):
+            raise response
+        if isinstance(response, Response):
+            return response
+        message, usage = response if isinstance(response, tuple) else (response, None)
+        finish = model = None
+        if isinstance(message, Mapping):
+            message = dict(message)
+            usage, finish, model = (message.pop(key, default) for key, default in
+                                    (("usage", usage), ("finish_reason", None), ("model", None)))
+            if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
+                usage = Usage(**usage)
+            message["tool_calls"] = [_full(call) for call in message.get("tool_calls") or ()]
+        elif not isinstance(message, str | Message):
+            raise ScriptError(f"response {position + 1} of the script is a {type(message).__name__}, not a message")
+        return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
+
+    def assert_complete(self) -> None:
+        """Raises ScriptError when responses are left that nobody asked for."""
+        left = len(self._responses) - self._next
+        if left > 0:
+            raise ScriptError(f"{left} of the script's {len(self._responses)} responses were never asked for")
+
+
+def _full(call: Any) -> Any:
+    if isinstance(call, Mapping) and "function" not in call and "name" in call:
+        return {"id": call.get("id"), "function": {"name": call["name"], "arguments": call.get("arguments")}}
+    return call

@@ -1,0 +1,47 @@
+"""From what a tool returned to what the model reads.
+
+A string is passed on as it is. None, numbers, booleans, lists, dicts, dataclasses, pydantic models and generators
+become canonical JSON (None is `null`, not nothing), bytes are read as UTF-8 with `\\xNN` for what is not, and
+anything else is its `str`. A long result is cut for the model, never for the record.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.canonical import to_plain, to_text
+from agent.values import Observation
+
+MAX_CHARS = 3000
+"""What the model gets to read of one result, the line about the cut included."""
+
+
+def observe(value: Any, max_chars: int = MAX_CHARS, read_on: Callable[[str], str] | None = None) -> Observation:
+    whole = as_text(value)
+    shown = cut(whole, max_chars, read_on)
+    return Observation(shown=shown, whole=whole, truncated=shown is not whole)
+
+
+def as_text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    plain = to_plain(value)
+    return plain if isinstance(plain, str) else to_text(plain)
+
+
+def cut(whole: str, max_chars: int, read_on: Callable[[str], str] | None = None) -> str:
+    """`whole` if it fits, else its beginning, cut after a line where one ends in the second half of it, and a last
+    line that says how long the whole was and, with `read_on`, how to read on. At most `max_chars` in all."""
+    if len(whole) <= max_chars:
+        return whole
+    # The note is longest where the most is shown, so a note for `max_chars` tells how much room there is.
+    room = max_chars - len(_note(max_chars, whole, read_on, whole[:max_chars])) - 1
+    kept = whole[: max(room, 0)]
+    line_end = kept.rfind("\n")
+    if line_end > len(kept) // 2:
+        kept = kept[:line_end]
+    return f"{kept}\n{_note(len(kept), whole, read_on, kept)}"[:max_chars]
+
+
+def _note(shown: int, whole: str, read_on: Callable[[str], str] | None, kept: str) -> str:
+    more = f"; read on with {read_on(kept)}" if read_on is not None else ""
+    return f"[cut: the first {shown:,} of {len(whole):,} characters{more}]"

@@ -1,0 +1,75 @@
+"""Running the loop from code that is not async, and functions that are not async from the loop.
+
+A thread of its own, with the caller's context copied, is the one way that works everywhere: inside a running event
+loop (Jupyter), and for a function that never returns, because a daemon thread does not keep the process alive.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from agent.agents import Agent
+from agent.values import Result
+
+T = TypeVar("T")
+
+
+def run_sync(agent: Agent, question: str, **options: Any) -> Result:
+    """As `run`, for code that is not async; works inside a running event loop too."""
+    from agent.loop import run
+
+    return complete(run(agent, question, **options))
+
+
+def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end and returns its result."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome = _Outcome[T]()
+    context = contextvars.copy_context()
+    thread = threading.Thread(
+        target=outcome.run, args=(lambda: context.run(asyncio.run, work),), name="playhead-run", daemon=True
+    )
+    thread.start()
+    thread.join()
+    return outcome.get()
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """Awaits `function()`, run in a thread of its own with the context copied; a cancelled wait abandons it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+    outcome = _Outcome[T]()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        outcome.run(lambda: context.run(function))
+        try:
+            loop.call_soon_threadsafe(lambda: done.done() or done.set_result(None))
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
+
+    threading.Thread(target=work, name="playhead-tool", daemon=True).start()
+    await done
+    return outcome.get()
+
+
+class _Outcome(Generic[T]):
+    """What a thread came to, carried over as a value: a Future would refuse StopIteration."""
+
+    def run(self, function: Callable[[], T]) -> None:
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        try:
+            self._value = function()
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: the waiting side decides
+            self._error = error
+
+    def get(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
