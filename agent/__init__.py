@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent.loop import run as run
     from agent.messages import Message as Message
     from agent.messages import ToolCall as ToolCall
-
+    from agent.models.keyword import KeywordModel as KeywordModel
     from agent.models.scripted import ScriptedModel as ScriptedModel
     from agent.ports import Budget as Budget
     from agent.ports import Model as Model
@@ -39,6 +39,7 @@ _HOMES = {
     "AgentError": "agent.errors",
     "Budget": "agent.ports",
 
+    "KeywordModel": "agent.models.keyword",
     "Limits": "agent.limits",
     "Message": "agent.messages",
     "Model": "agent.ports",

@@ -18,6 +18,7 @@ MAX_DEPTH = 100
 MAX_DIGITS = 4000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_dump = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def to_text(value: Any) -> str:
@@ -77,10 +78,6 @@ def _attempt(value: Any, convert: Any) -> Any:
         return convert()
     except Exception as error:  # a user's __str__ or generator may raise anything
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _plain_float(value: float) -> float | str:

@@ -95,9 +95,23 @@ async def run(
     called after each step. Limits and refusals are values of `Result.stop`. Raises `ModelError` when the model or
     its provider failed, ValueError for a malformed history, and lets CancelledError and KeyboardInterrupt through.
     """
+    return await proceed(
+        agent, opening(agent.system, history, question), budget=budget, on_step=on_step, tell=tell
+    )
+
+
+async def proceed(
+    agent: Agent,
+    messages: tuple[Message, ...],
+    *,
+    budget: Budget | None = None,
+    on_step: Callable[[Step], None] | None = None,
+    tell: Tell = unheard,
+) -> Result:
+    """As `run`, from a whole history whose last message the model has yet to answer."""
     model, tools = as_model(agent.model), agent.tools
     budget = Meter(agent.limits) if budget is None else budget
-    progress = Progress(messages=_opening(agent.system, history, question))
+    progress = Progress(messages=messages)
     while True:
         match next_move(progress, budget.stop(progress.totals)):
             case Ask(step):
@@ -140,9 +154,10 @@ async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> 
     return tuple(task.result() for task in tasks)
 
 
-def _opening(
+def opening(
     system: str | None, history: Sequence[Message | Mapping[str, Any]] | None, question: str
 ) -> tuple[Message, ...]:
+    """The history that a run starts with, the question last. Raises ValueError for a malformed history."""
     earlier = [as_message(message) for message in history or ()]
     if system is not None:
         if earlier and earlier[0].role == "system":

@@ -73,7 +73,10 @@ class ScriptedModel:
                                     (("usage", usage), ("finish_reason", None), ("model", None)))
             if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
                 usage = Usage(**usage)
-            message["tool_calls"] = [_full(call) for call in message.get("tool_calls") or ()]
+            message["tool_calls"] = [
+                _full(call, f"call_{request.step}_{index}")
+                for index, call in enumerate(message.get("tool_calls") or ())
+            ]
         elif not isinstance(message, str | Message):
             raise ScriptError(f"response {position + 1} of the script is a {type(message).__name__}, not a message")
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
@@ -85,7 +88,8 @@ class ScriptedModel:
             raise ScriptError(f"{left} of the script's {len(self._responses)} responses were never asked for")
 
 
-def _full(call: Any) -> Any:
+def _full(call: Any, made_up_id: str) -> Any:
     if isinstance(call, Mapping) and "function" not in call and "name" in call:
-        return {"id": call.get("id"), "function": {"name": call["name"], "arguments": call.get("arguments")}}
+        function = {"name": call["name"], "arguments": call.get("arguments", "{}")}
+        return {"id": call.get("id", made_up_id), "function": function}
     return call

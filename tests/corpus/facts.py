@@ -8,12 +8,11 @@ unchecked in silence.
 from __future__ import annotations
 
 import ast
-import contextlib
 import io
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from types import TracebackType
 
 _GIVES, _RAISES = "# => ", "# raises "
 
@@ -44,28 +43,16 @@ class Ledger:
             if not fact.times_checked:
                 self.fail(fact.line, f"never checked: {fact.expected}")
 
-    def helpers(self, namespace: dict[str, Any]) -> dict[str, Any]:
-        """The functions that rewritten code calls."""
+    def check(self, value: object, index: int) -> None:
+        """What rewritten code calls with the value of a commented expression."""
+        fact = self.facts[index]
+        fact.times_checked += 1
+        if not _agrees(value, fact.expected):
+            self.fail(fact.line, f"expected {fact.expected}, but it is {value!r}")
 
-        def check(value: Any, index: int) -> None:
-            fact = self.facts[index]
-            fact.times_checked += 1
-            if not _agrees(value, fact.expected, namespace):
-                self.fail(fact.line, f"expected {fact.expected}, but it is {value!r}")
-
-        @contextlib.contextmanager
-        def raises(index: int) -> Iterator[None]:
-            fact = self.facts[index]
-            fact.times_checked += 1
-            try:
-                yield
-            except Exception as error:
-                if type(error).__name__ != fact.expected:
-                    self.fail(fact.line, f"expected {fact.expected}, but it raised {error!r}")
-            else:
-                self.fail(fact.line, f"expected {fact.expected}, but nothing was raised")
-
-        return {"_check_": check, "_raises_": raises}
+    def raises(self, index: int) -> _Raises:
+        """What rewritten code wraps around a statement that is said to raise."""
+        return _Raises(self, self.facts[index])
 
     def rewritten(self, source: str, first_line: int) -> ast.Module:
         """The code of a block, with its comments turned into checks."""
@@ -74,7 +61,7 @@ class Ledger:
         for number, fact in _comments(source):
             fact.line = number + first_line - 1
             wanted[number] = fact
-        tree = _Rewriter(self, wanted, source).visit(tree)
+        _Rewriter(self, wanted, source).visit(tree)
         for fact in wanted.values():
             self.fail(fact.line, f"belongs to no statement: {fact.expected}")
         ast.increment_lineno(tree, first_line - 1)
@@ -89,14 +76,36 @@ def _comments(source: str) -> Iterator[tuple[int, Fact]]:
                     yield token.start[0], Fact(0, kind, token.string.removeprefix(kind).strip())
 
 
-def _agrees(value: Any, expected: str, namespace: dict[str, Any]) -> bool:
+def _agrees(value: object, expected: str) -> bool:
     if repr(value) == expected:
         return True
     try:
-        wanted = eval(expected, dict(namespace))
-    except Exception:
+        wanted = ast.literal_eval(expected)
+    except (ValueError, SyntaxError):
         return False
     return type(value) is type(wanted) and bool(value == wanted)
+
+
+@dataclass
+class _Raises:
+    ledger: Ledger
+    fact: Fact
+
+    def __enter__(self) -> None:
+        self.fact.times_checked += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        raised = kind.__name__ if kind else "nothing"
+        if raised != self.fact.expected:
+            self.ledger.fail(
+                self.fact.line, f"expected {self.fact.expected}, but {raised} was raised: {error}"
+            )
+        return True
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -108,7 +117,8 @@ class _Rewriter(ast.NodeTransformer):
     def _take(self, statement: ast.stmt, kinds: tuple[str, ...]) -> int | None:
         end = statement.end_lineno or statement.lineno
         following = end + 1
-        alone = following <= len(self._lines) and self._lines[following - 1].lstrip().startswith("#")
+        below = self._lines[end : end + 1]
+        alone = any(line.lstrip().startswith("#") for line in below)
         for number in (end, following) if alone else (end,):
             fact = self._wanted.get(number)
             if fact and fact.kind in kinds:
@@ -128,9 +138,7 @@ class _Rewriter(ast.NodeTransformer):
         index = self._take(node, (_GIVES,))
         if index is None:
             return self._expecting_an_exception(node)
-        call = ast.Call(
-            ast.Name("_check_", ast.Load()), [node.value, ast.Constant(index)], []
-        )
+        call = ast.Call(ast.Name("_check_", ast.Load()), [node.value, ast.Constant(index)], [])
         return ast.copy_location(ast.Expr(call), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:

@@ -14,11 +14,12 @@ import tempfile
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import FunctionType, TracebackType
 from typing import Any
 
 from .documents import Block, blocks_in
 from .facts import Ledger
-from .servers import Service, running
+from .servers import Service
 
 _SHELL_GIVES = "# => "
 
@@ -37,9 +38,11 @@ def report_on(document: Path) -> Report:
     """Run a document in a new process, and say what came of it."""
     assert __package__
     root = Path(__file__).resolve().parents[__package__.count(".") + 1]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the next process then starts much sooner
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", f"{__package__}.run_document", str(document)],
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=60,
@@ -73,23 +76,44 @@ def _run_shell(block: Block, source: str, ledger: Ledger) -> None:
 
 def _run_python(block: Block, source: str, ledger: Ledger, namespace: dict[str, Any]) -> None:
     code = compile(ledger.rewritten(source, block.line), "<document>", "exec")
-    exec(code, namespace)
+    FunctionType(code, namespace)()
 
 
-def _line_of(error: Exception) -> int:
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == "<document>" and frame.lineno
-    ]
-    return lines[0] if lines else 0
+@dataclass
+class _Trial:
+    """Runs one block: its errors go into the ledger, its environment variables go away."""
+
+    block: Block
+    ledger: Ledger
+
+    def __enter__(self) -> None:
+        self.environment = dict(os.environ)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        os.environ.clear()
+        os.environ.update(self.environment)
+        if error is None:
+            return False
+        frames = traceback.extract_tb(trace)
+        lines = [f.lineno for f in frames if f.filename == "<document>" and f.lineno]
+        line = lines[0] if lines else self.block.line
+        self.ledger.fail(line, f"{type(error).__name__}: {error}")
+        return isinstance(error, Exception)
 
 
 def run(text: str, service: Service) -> Report:
     """Run all the blocks of a document, in order and in one namespace."""
     ledger = Ledger()
-    namespace: dict[str, Any] = {"__name__": "document"}
-    namespace.update(ledger.helpers(namespace))
+    namespace: dict[str, Any] = {
+        "__name__": "document",
+        "_check_": ledger.check,
+        "_raises_": ledger.raises,
+    }
     sys.unraisablehook = lambda problem: ledger.fail(0, f"left open: {problem.exc_value!r}")
     blocks = blocks_in(text)
     report = Report(blocks=len(blocks))
@@ -97,18 +121,12 @@ def run(text: str, service: Service) -> Report:
         if block.not_run_because:
             report.not_run += 1
             continue
-        before = dict(os.environ)
         source = _real(block.source, service)
-        try:
+        with _Trial(block, ledger):
             if block.language == "shell":
                 _run_shell(block, source, ledger)
             else:
                 _run_python(block, source, ledger, namespace)
-        except Exception as error:
-            ledger.fail(_line_of(error) or block.line, f"{type(error).__name__}: {error}")
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
     ledger.unchecked()
     namespace.clear()
     gc.collect()
@@ -119,9 +137,10 @@ def run(text: str, service: Service) -> Report:
 
 def main() -> None:
     document = Path(sys.argv[1]).resolve()
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        del os.environ[name]
-    with tempfile.TemporaryDirectory() as folder, running() as service:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name.startswith("SSL"):
+            del os.environ[name]
+    with tempfile.TemporaryDirectory() as folder, Service() as service:
         os.chdir(folder)
         for file in (service.ca_file, service.client_file):
             Path(file.name).write_bytes(file.read_bytes())

@@ -21,19 +21,17 @@ import ssl
 import struct
 import tempfile
 import threading
-import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 from urllib.request import parse_http_list, parse_keqv_list
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 import h2.config
 import h2.connection
 import h2.events
@@ -88,9 +86,7 @@ class Reply:
 
 
 def _text(text: str, *headers: tuple[str, str], status: int = 200) -> Reply:
-    return Reply(
-        status, text.encode(), (("content-type", "text/plain; charset=utf-8"), *headers)
-    )
+    return Reply(status, text.encode(), (("content-type", "text/plain; charset=utf-8"), *headers))
 
 
 def _json(value: object, *headers: tuple[str, str], status: int = 200) -> Reply:
@@ -171,9 +167,7 @@ def _digest_is_right(request: Received) -> bool:
 
 
 def _encoded(coding: str, body: bytes) -> Reply:
-    return Reply(
-        200, body, (("content-type", "application/json"), ("content-encoding", coding))
-    )
+    return Reply(200, body, (("content-type", "application/json"), ("content-encoding", coding)))
 
 
 def _authenticated(request: Received) -> Reply | None:
@@ -233,7 +227,9 @@ def answer(request: Received) -> Reply:
     if path == "/echo":
         return _echo(request)
     if path == "/cookies/set":
-        return _echo(request, *(("set-cookie", f"{k}={v}") for k, v in parse_qsl(request.query)))
+        return _echo(
+            request, *(("set-cookie", f"{k}={v}; Path=/") for k, v in parse_qsl(request.query))
+        )
     if path == "/links":
         return _text("page 1", ("link", '<https://www.example.org/links?page=2>; rel="next"'))
     if found := re.fullmatch(r"/status/(\d+)", path):
@@ -317,7 +313,7 @@ class Connection(BaseHTTPRequestHandler):
     def begin(self) -> bool:
         return self.start_tls() if self.server.starts_with_tls else True
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing: a request is no news."""
 
     def start_tls(self) -> bool:
@@ -328,7 +324,6 @@ class Connection(BaseHTTPRequestHandler):
         self.server.open_sockets.add(self.connection)
         self.rfile.close()
         self.rfile = self.connection.makefile("rb")
-        self.wfile = socketserver._SocketWriter(self.connection)  # type: ignore[attr-defined]
         self.scheme = "https"
         if self.connection.selected_alpn_protocol() != "h2":
             return True
@@ -349,7 +344,7 @@ class Connection(BaseHTTPRequestHandler):
         if self.tunnel_host.startswith("blocked."):
             self.send(Reply(403))
             return
-        self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         if self.tunnel_host.startswith("silent."):
             self.be_silent()
         elif not self.start_tls():
@@ -392,7 +387,7 @@ class Connection(BaseHTTPRequestHandler):
         if headers.get("transfer-encoding") != "chunked":
             return self.rfile.read(int(headers.get("content-length", "0")))
         body = b""
-        while size := int(self.rfile.readline(), 16):
+        while size := int(self.rfile.readline() or b"0", 16):
             body += self.rfile.read(size)
             self.rfile.readline()
         self.rfile.readline()
@@ -414,10 +409,13 @@ class Connection(BaseHTTPRequestHandler):
         if path == "/never-read":
             self.server.stopping.wait(10)
         elif path == "/stalled":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nfirst")
+            self.connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nfirst")
             self.server.stopping.wait(10)
+        elif path == "/http10":
+            self.received()
+            self.connection.sendall(b"HTTP/1.0 200 OK\r\n\r\nold")
         elif path == "/malformed":
-            self.wfile.write(b"THIS IS NOT HTTP\r\n\r\n")
+            self.connection.sendall(b"THIS IS NOT HTTP\r\n\r\n")
         elif path == "/reset":
             self.received()
             linger_not = struct.pack("ii", 1, 0)
@@ -439,7 +437,7 @@ class Connection(BaseHTTPRequestHandler):
         lines += [f"{name}: {value}" for name, value in reply.headers]
         lines.append(f"content-length: {len(reply.body)}")
         head = "\r\n".join(lines).encode() + b"\r\n\r\n"
-        self.wfile.write(head if self.command == "HEAD" else head + reply.body)
+        self.connection.sendall(head if self.command == "HEAD" else head + reply.body)
 
     def serve_http2(self) -> None:
         self.close_connection = True
@@ -500,24 +498,24 @@ class SocksConnection(Connection):
     def begin(self) -> bool:
         _version, count = self.rfile.read(2)
         if 2 in self.rfile.read(count):
-            self.wfile.write(b"\x05\x02")
+            self.connection.sendall(b"\x05\x02")
             self.rfile.read(1)
             self.rfile.read(self.rfile.read(1)[0])
             self.rfile.read(self.rfile.read(1)[0])
-            self.wfile.write(b"\x01\x00")
+            self.connection.sendall(b"\x01\x00")
         else:
-            self.wfile.write(b"\x05\x00")
+            self.connection.sendall(b"\x05\x00")
         kind = self.rfile.read(4)[3]
         self.rfile.read(4 if kind == 1 else 16 if kind == 4 else self.rfile.read(1)[0])
         port = int.from_bytes(self.rfile.read(2), "big")
-        self.wfile.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+        self.connection.sendall(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
         return self.start_tls() if port == 443 else True
 
 
 class Service:
     """The pretend service with all its front doors, for as long as the `with` block lasts."""
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             self.ca_file = folder / "ca.pem"
@@ -578,20 +576,3 @@ class Service:
             f"{LOOPBACK}:1080": self.socks.address,
             f"{LOOPBACK}:9999": self.closed_address,
         }
-
-
-@contextlib.contextmanager
-def running() -> Iterator[Service]:
-    """The service, ready to be asked."""
-    with Service() as service:
-        yield service
-
-
-def wait_until(condition: Any, seconds: float = 5.0) -> bool:
-    """Whether the condition came true in time; for what another thread does."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.005)
-    return False

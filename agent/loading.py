@@ -1,0 +1,62 @@
+"""Finding what a command line names: a user's agent, a model, a text in a file, the embedded documents."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+from agent.agents import Agent
+from agent.models.scripted import ScriptedModel
+from agent.ports import Model
+
+
+class LoadError(Exception):
+    """What was named cannot be loaded; the text is one sentence that says what to do."""
+
+
+def load_agent(name: str) -> Agent:
+    """The Agent of `module:attribute`; the current folder can be imported from. Raises LoadError."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise LoadError(f"{name!r} names no agent: write MODULE:ATTRIBUTE, e.g. myapp.agents:support")
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise LoadError(f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it") from error
+    found = getattr(module, attribute, None)
+    if isinstance(found, Agent):
+        return found
+    what = f"has no {attribute}" if found is None else f"has {attribute}, but it is a {type(found).__name__}, not an Agent"
+    agents = [key for key, value in vars(module).items() if isinstance(value, Agent)]
+    hint = f"; its agents: {', '.join(agents)}" if agents else ""
+    raise LoadError(f"the module {module_name} {what}{hint}")
+
+
+def load_model(spec: str) -> Model:
+    """The model of `keyword` or `script:FILE`. Raises LoadError, and ScriptError for a bad script."""
+    if spec == "keyword":
+        from agent.models.keyword import KeywordModel
+
+        return KeywordModel()
+    if spec.startswith("script:"):
+        return ScriptedModel.load(spec.removeprefix("script:"))
+    raise LoadError(f"there is no model {spec!r}: write keyword, or script:FILE for a scripted one")
+
+
+def text_or_file(value: str) -> str:
+    """`value` itself, or the text of the file that `@FILE` names. Raises LoadError."""
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise LoadError(f"cannot read {value[1:]}: {reason}") from error
+
+
+def embedded_docs() -> Path:
+    """The documents that come with the package."""
+    packaged = Path(__file__).parent / "httpx-docs"
+    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "data" / "httpx-docs"

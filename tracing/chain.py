@@ -1,0 +1,90 @@
+"""A history as a chain of hashes, like commits over blobs.
+
+    body hash    = sha256(text as UTF-8, lone surrogates passed through)
+    message hash = sha256("pm1", parent hash, body hash, envelope, role: each on a line, hashes in hexadecimal)
+
+The envelope holds what is not plain text: tool calls, the id of the call that is answered, a provider's extra fields.
+So a document that is read in a thousand runs is stored once, two requests are equal if and only if their tips are,
+and a fork or the next turn of a conversation shares its prefix.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+from agent.canonical import to_text
+from agent.messages import Message
+
+VERSION = "pm1"
+
+
+class Body(NamedTuple):
+    """A text and its hash."""
+
+    hash: bytes
+    text: str
+
+
+class Link(NamedTuple):
+    """One message in its place in a history."""
+
+    hash: bytes
+    parent: bytes | None
+    depth: int
+    """0 for the first message of a history."""
+    role: str
+    body: Body | None
+    envelope: str | None
+
+
+def body_of(text: str) -> Body:
+    return Body(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), text)
+
+
+def link(parent: Link | None, message: Message) -> Link:
+    """`message` as what follows `parent`."""
+    body = None if message.content is None else body_of(message.content)
+    envelope = envelope_of(message)
+    parent_hash = None if parent is None else parent.hash
+    digest = hash_of(parent_hash, message.role, None if body is None else body.hash, envelope)
+    return Link(digest, parent_hash, 0 if parent is None else parent.depth + 1, message.role, body, envelope)
+
+
+def hash_of(parent: bytes | None, role: str, body: bytes | None, envelope: str | None) -> bytes:
+    # No line can run into the next: hashes and canonical JSON hold no line end, and the role comes last.
+    text = f"{VERSION}\n{parent.hex() if parent else ''}\n{body.hex() if body else ''}\n{envelope or ''}\n{role}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def envelope_of(message: Message) -> str | None:
+    """Canonical JSON of what a message holds beside its role and text; None for nothing."""
+    if message.tool_call_id is None and not message.tool_calls and not message.extra:
+        return None
+    envelope = message.to_dict()
+    del envelope["role"]
+    if envelope["content"] == message.content:  # else a content of parts, which only the envelope holds whole
+        del envelope["content"]
+    return to_text(envelope)
+
+
+class Chain:
+    """The chain of one run. It remembers its last history, so that a step hashes only what is new."""
+
+    def __init__(self) -> None:
+        self._messages: tuple[Message, ...] = ()
+        self.tip: Link | None = None
+
+    def extend(self, messages: tuple[Message, ...]) -> list[Link]:
+        """Makes `messages` the history, and returns the links that are new.
+
+        Histories are tuples of frozen messages that only grow, so the last known one standing where it stood means
+        that all before it is the same; anything else is a new chain.
+        """
+        known = len(self._messages)
+        if known > len(messages) or (known and messages[known - 1] is not self._messages[-1]):
+            known, self.tip = 0, None
+        new = []
+        for message in messages[known:]:
+            self.tip = link(self.tip, message)
+            new.append(self.tip)
+        self._messages = messages
+        return new

@@ -1,0 +1,138 @@
+"""The recorder runs an agent and writes down what happens; the agent answers all the same when that fails."""
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from agent.agents import Agent
+from agent.errors import ModelError
+from agent.loop import opening, proceed
+from agent.messages import Message
+from agent.models.calling import as_model
+from agent.ports import Budget, Tell, unheard
+from agent.sync import complete
+from agent.values import Result, Step
+from tracing import foreign, logs
+from tracing.clock import Clock, SystemClock
+from tracing.errors import StoreError
+from tracing.ids import Ids, RandomIds
+from tracing.run_trace import Instruments, Labels, Log, RunTrace
+from tracing.spans import Spans
+from tracing.traced import TracedModel, TracedTools
+from tracing.writer import Writer, warn
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor
+
+
+class Recorder:
+    """Records runs into one SQLite file.
+
+    A file that cannot be used is told once, as a `RecorderWarning`, and runs go on unrecorded (their `run_id` is
+    None). `span_processors` get the run's OpenTelemetry spans, e.g. to export them; `log` hears each JSON log event.
+    Use it as a context manager, sync or async; one recorder serves any number of runs, threads and event loops.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = "traces.db",
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        span_processors: "Sequence[SpanProcessor]" = (),
+        log: Log | None = None,
+        strict: bool = False,
+    ) -> None:
+        """With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
+        clock, ids = clock or SystemClock(), ids or RandomIds()
+        self._spans = Spans(ids, span_processors)
+        self._instruments: Instruments | None = None
+        self.last: RunTrace | None = None
+        """The run that was started last, also while it runs."""
+        try:
+            writer = Writer(Path(path), clock)
+        except StoreError as error:
+            if strict:
+                raise
+            warn(f"runs are not recorded: {error}")
+            return
+        self._instruments = Instruments(writer, clock, ids, self._spans, log)
+        self._close_writer = weakref.finalize(self, writer.close)  # at exit too, should nobody close it
+        logs.hear()
+
+    async def run(
+        self,
+        agent: Agent,
+        question: str,
+        *,
+        history: Sequence[Message | Mapping[str, Any]] | None = None,
+        session: str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        on_step: Callable[[Step], None] | None = None,
+        tell: Tell = unheard,
+        budget: Budget | None = None,
+    ) -> Result:
+        """As `agent.run`, recorded. `session` names a conversation, `tags` and `metadata` are for finding the run
+        again, `version` is that of your program. Raises what `agent.run` raises."""
+        first = opening(agent.system, history, question)
+        if self._instruments is None:
+            return await proceed(agent, first, on_step=on_step, tell=tell, budget=budget)
+        foreign.hear()
+        model = as_model(agent.model)
+        labels = Labels(
+            session=None if session is None else str(session),
+            tags=tuple(str(tag) for tag in tags),
+            metadata=metadata,
+            version=version,
+        )
+        trace = self.last = RunTrace(self._instruments, agent, model.info, question, first, labels)
+        traced = replace(agent, model=TracedModel(model, trace), tools=TracedTools(agent.tools, trace))
+        with trace.current():
+            try:
+                result = await proceed(traced, first, on_step=self._durable(on_step), tell=tell, budget=budget)
+            except ModelError as error:
+                error.result = replace(error.result, run_id=trace.run_id)
+                raise
+            trace.finished(result)
+        return replace(result, run_id=trace.run_id)
+
+    def run_sync(self, agent: Agent, question: str, **options: Any) -> Result:
+        """As `run`, for code that is not async; works inside a running event loop too."""
+        return complete(self.run(agent, question, **options))
+
+    def close(self) -> None:
+        """Writes what waits, tells what is lost, and ends the span processors."""
+        self._spans.close()
+        if self._instruments is not None:
+            self._close_writer()
+
+    def _durable(self, on_step: Callable[[Step], None] | None) -> Callable[[Step], None] | None:
+        """The user's `on_step` may take long, so what it hears of is written first."""
+        if on_step is None or self._instruments is None:
+            return None
+        writer = self._instruments.writer
+
+        def heard(step: Step) -> None:
+            writer.flush()
+            on_step(step)
+
+        return heard
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()

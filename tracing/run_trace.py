@@ -1,0 +1,432 @@
+"""One run as it happens: its facts go to the writer, its spans to OpenTelemetry, its events to the log.
+
+The loop knows nothing of it: `TracedModel` and `TracedTools` tell it when a call begins and ends, the recorder when
+the run does.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace as otel
+from opentelemetry.trace import Span
+from structlog.contextvars import get_contextvars
+
+from agent.agents import Agent
+from agent.canonical import to_text
+from agent.errors import ModelError
+from agent.messages import Message, ToolCall
+from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
+from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
+from tracing import facts, genai
+from tracing.chain import Body, Chain, body_of
+from tracing.clock import Clock
+from tracing.facts import Fact, Said
+from tracing.ids import Ids
+from tracing.spans import CLIENT, Spans, caller_span, span_id, trace_id
+from tracing.writer import Writer
+
+Log = Callable[[str, str, Mapping[str, Any]], None]
+"""Hears each JSON log event: level, name, fields."""
+
+
+class Place(NamedTuple):
+    """Where in which run the code is that runs right now."""
+
+    trace: "RunTrace"
+    span: bytes
+    step: int | None
+
+
+here: ContextVar[Place | None] = ContextVar("playhead_place", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What all runs of a recorder share."""
+
+    writer: Writer
+    clock: Clock
+    ids: Ids
+    spans: Spans
+    log: Log | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a caller says of a run."""
+
+    session: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    version: str | None = None
+
+
+class OpenCall:
+    """A model or tool call that has begun."""
+
+    __slots__ = ("attempts", "first_token_ns", "name", "number", "place", "span", "start_ns", "step")
+
+    def __init__(self, number: int, span: Span, place: Place, start_ns: int, step: int, name: str) -> None:
+        self.number, self.span, self.place, self.start_ns = number, span, place, start_ns
+        self.step, self.name = step, name
+        self.attempts = 1
+        self.first_token_ns: int | None = None
+
+
+class RunTrace:
+    def __init__(
+        self,
+        instruments: Instruments,
+        agent: Agent,
+        model: ModelInfo,
+        question: str,
+        opening: tuple[Message, ...],
+        labels: Labels,
+    ) -> None:
+        """Begins the run: its row is written before anything else happens."""
+        self._write, self._clock = instruments.writer.write, instruments.clock
+        self._spans, self._log = instruments.spans, instruments.log
+        self.run_id = instruments.ids.new(16).hex()
+        self._usages: list[Usage] = []
+        self._returned = 0
+        self._chain = Chain()
+        self._calls = 0
+        self._unrun: dict[int, ToolCall] = {}
+        self._unrun_of = 0
+        self._open_tools = 0
+        self._start_ns = self._clock.monotonic_ns()
+        self._settings = body_of(to_text(agent.settings))
+        self._schemas: tuple[ToolSchema, ...] | None = None
+        self._tools = self._tools_body(agent.tools.schemas)
+        self._bound = get_contextvars()
+
+        above = here.get()
+        now = self._clock.wall_ns()
+        self._span = self._spans.start(
+            f"invoke_agent {agent.name}",
+            caller := caller_span(),
+            now,
+            lambda: {
+                genai.OPERATION: "invoke_agent",
+                genai.AGENT_NAME: agent.name,
+                genai.REQUEST_MODEL: model.name,
+                genai.CONVERSATION: labels.session,
+                genai.RUN_ID: self.run_id,
+            },
+        )
+        self.trace_id, self.span_id = trace_id(self._span), span_id(self._span)
+        attrs = {"metadata": labels.metadata, "version": labels.version, "bound": self._bound}
+        attrs = {key: value for key, value in attrs.items() if value}
+        said = [Said(link) for link in self._chain.extend(opening)]
+        started = facts.RunStarted(
+            self.run_id,
+            self.trace_id,
+            self.span_id,
+            None if caller is None else span_id(caller),
+            None if above is None else above.trace.run_id,
+            "live",
+            labels.session,
+            agent.name,
+            model.name,
+            now,
+            body_of(question),
+            self._tip(),
+            self._settings,
+            self._tools,
+            to_text(attrs) if attrs else None,
+            labels.tags,
+        )
+        self._write([*said, started])
+        self._event("info", "run.started", {"agent": agent.name, "model": model.name, "session": labels.session})
+
+    @property
+    def totals(self) -> Totals:
+        """What the run has used so far."""
+        return Totals(
+            steps=len(self._usages),
+            tool_calls=self._returned,
+            usage=sum(self._usages, Usage()),
+            unreported=sum(usage.input is None or usage.output is None for usage in self._usages),
+        )
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Makes the run the place where the code is; the run ends with the block, however that ends."""
+        with Inside(Place(self, self.span_id, None), self._span):
+            try:
+                yield
+            except BaseException as error:
+                self._failed(error)
+                raise
+
+    # Model calls
+
+    def asked(self, request: Request, model: ModelInfo) -> OpenCall:
+        self._declined(request.messages)
+        said = [Said(link) for link in self._chain.extend(request.messages)]
+        now = self._clock.wall_ns()
+        span = self._spans.start(
+            f"chat {model.name}",
+            self._span,
+            now,
+            lambda: {
+                genai.OPERATION: "chat",
+                genai.PROVIDER: model.provider,
+                genai.REQUEST_MODEL: model.name,
+            },
+            CLIENT,
+        )
+        call = self._open(span, request.step, model.name)
+        if request.tools is not self._schemas:
+            self._tools = self._tools_body(request.tools)
+        tip = self._tip()
+        assert tip is not None
+        asked = facts.Asked(
+            self.run_id, call.number, call.place.span, self.span_id, request.step, now, model.name, model.provider,
+            tip, self._settings, self._tools,
+        )  # fmt: skip
+        self._put(said, asked)
+        self._event("info", "model.asked", {"step": request.step, "messages": len(request.messages)}, call)
+        return call
+
+    def answered(self, call: OpenCall, request: Request, response: Response) -> None:
+        usage = response.usage
+        said = [Said(link) for link in self._chain.extend((*request.messages, response.message))]
+        self._usages.append(usage)
+        self._open_tools = len(response.calls)
+        self._unrun_of = len(response.calls)
+        self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
+        # What follows at once, the first tool call or the run's end, makes it durable.
+        raw = None if response.raw is None else body_of(response.raw)
+        ended = self._answered(call, None, usage, response, self._tip(), raw)
+        self._put(said, ended, linger=True)
+        if self._log is not None:
+            fields = {
+                "step": call.step,
+                "model": response.model or call.name,
+                "finish_reason": response.finish,
+                "input_tokens": usage.input,
+                "output_tokens": usage.output,
+                "tool_calls": len(response.calls),
+                "duration_ms": ended.duration_ns / 1e6,
+            }
+            self._event("info", "model.answered", fields, call)
+        self._spans.end(
+            call.span,
+            ended.end_ns,
+            None,
+            lambda: {
+                genai.RESPONSE_MODEL: response.model,
+                genai.FINISH_REASONS: [response.finish or "error"],
+                genai.INPUT_TOKENS: usage.input,
+                genai.OUTPUT_TOKENS: usage.output,
+                genai.CACHED_TOKENS: usage.cached,
+                genai.CACHE_WRITE_TOKENS: usage.cache_write,
+                genai.REASONING_TOKENS: usage.reasoning,
+            },
+        )
+
+    def ask_failed(self, call: OpenCall, error: BaseException) -> None:
+        text = described(error)
+        ended = self._answered(call, text, Usage(), None, None, None)
+        self._put((), ended)
+        self._event("error", "model.failed", {"step": call.step, "model": call.name, "error": text}, call)
+        self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
+
+    def heard(self, call: OpenCall, what: TextDelta | FirstToken | Retried) -> None:
+        """What a model tells while it answers."""
+        if isinstance(what, FirstToken) and call.first_token_ns is None:
+            call.first_token_ns = self._clock.monotonic_ns() - call.start_ns
+        elif isinstance(what, Retried):
+            call.attempts += 1
+            fields = {"step": call.step, "attempt": what.attempt, "error": what.error}
+            self.logged("warning", "model.retried", fields, call.place)
+            self._event("warning", "model.retried", fields, call)
+
+    # Tool calls
+
+    def called(self, tool_call: ToolCall) -> OpenCall:
+        now = self._clock.wall_ns()
+        span = self._spans.start(
+            f"execute_tool {tool_call.name}",
+            self._span,
+            now,
+            lambda: {
+                genai.OPERATION: "execute_tool",
+                genai.TOOL_NAME: tool_call.name,
+                genai.TOOL_TYPE: "function",
+                genai.TOOL_CALL_ID: tool_call.id,
+            },
+        )
+        call = self._open(span, tool_call.step, tool_call.name)
+        self._unrun.pop(tool_call.index, None)
+        called = facts.Called(
+            self.run_id, call.number, call.place.span, self.span_id, tool_call.step, tool_call.index, now,
+            tool_call.name, tool_call.id, tool_call.arguments,
+        )  # fmt: skip
+        self._put((), called)
+        if self._log is not None:
+            fields = {"step": call.step, "tool": call.name, "arguments": tool_call.arguments}
+            self._event("info", "tool.called", fields, call)
+        return call
+
+    def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
+        self._returned += 1
+        shown = body_of(observation.shown)
+        whole = shown if observation.whole is observation.shown else body_of(observation.whole)
+        chars = len(observation.whole)
+        ended = facts.Returned(
+            self.run_id, call.number, self._clock.wall_ns(), self._since(call), observation.error, shown, whole,
+            chars, observation.truncated,
+        )  # fmt: skip
+        self._open_tools -= 1
+        # The last one of a step is followed at once by the next request or the run's end.
+        self._put((), ended, linger=self._open_tools == 0)
+        if self._log is not None:
+            fields = {
+                "step": call.step,
+                "tool": call.name,
+                "arguments": tool_call.arguments,
+                "result_chars": chars,
+                "truncated": observation.truncated,
+                "error": observation.error,
+                "duration_ms": ended.duration_ns / 1e6,
+            }
+            self._event("info" if observation.error is None else "warning", "tool.answered", fields, call)
+        self._spans.end(call.span, ended.end_ns, observation.error, dict)
+
+    def call_failed(self, call: OpenCall, error: BaseException) -> None:
+        ended = facts.Returned(
+            self.run_id, call.number, self._clock.wall_ns(), self._since(call), described(error), None, None, None, False
+        )  # fmt: skip
+        self._put((), ended)
+        self._event("warning", "tool.answered", {"step": call.step, "tool": call.name, "error": ended.error}, call)
+        self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
+
+    def _declined(self, messages: tuple[Message, ...]) -> None:
+        """Records the calls that the loop answered without running them; its answers are the last messages."""
+        for index, tool_call in list(self._unrun.items()):
+            text = messages[index - self._unrun_of].content or ""
+            self.returned(self.called(tool_call), tool_call, Observation(shown=text, whole=text, error="not_run"))
+
+    # Lines and spans of others
+
+    def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
+        """A line that was logged within the run."""
+        now = self._clock.wall_ns()
+        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, name, to_text(fields)))
+
+    def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
+        self._calls += 1
+        self._put((), facts.SpanStarted(self.run_id, self._calls, span, parent, step, start_ns, name))
+        return self._calls
+
+    def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
+        attrs = to_text(attributes) if attributes else None
+        self._put((), facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs))
+
+    # The end
+
+    def finished(self, result: Result) -> None:
+        self._declined(result.messages)
+        said = [Said(link) for link in self._chain.extend(result.messages)]
+        answer = None if result.answer is None else body_of(result.answer)
+        self._end(said, result.stop, None, answer, result.stats)
+
+    def _failed(self, error: BaseException) -> None:
+        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
+        said = []
+        if isinstance(error, ModelError):
+            said = [Said(link) for link in self._chain.extend(error.result.messages)]
+            error = error.__cause__ or error
+        self._end(said, "cancelled" if cancelled else "failed", None if cancelled else described(error), None, self.totals)
+
+    def _end(self, said: Sequence[Fact], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
+        usage, now = totals.usage, self._clock.wall_ns()
+        duration = self._clock.monotonic_ns() - self._start_ns
+        ended = facts.RunEnded(
+            self.run_id, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
+            usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
+        )  # fmt: skip
+        self._put(said, ended)
+        fields = {
+            "stop": stop,
+            "steps": totals.steps,
+            "tool_calls": totals.tool_calls,
+            "input_tokens": usage.input,
+            "output_tokens": usage.output,
+            "error": error,
+            "duration_ms": duration / 1e6,
+        }
+        self._event("error" if stop == "failed" else "info", "run.finished", fields)
+        self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
+
+    # Helpers
+
+    def _open(self, span: Span, step: int, name: str) -> OpenCall:
+        self._calls += 1
+        place = Place(self, span_id(span), step)
+        return OpenCall(self._calls, span, place, self._clock.monotonic_ns(), step, name)
+
+    def _answered(
+        self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
+        raw: Body | None,
+    ) -> facts.Answered:  # fmt: skip
+        return facts.Answered(
+            self.run_id, call.number, self._clock.wall_ns(), self._since(call), error,
+            response and response.model, response and response.finish,
+            usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
+            tip, raw, call.attempts, call.first_token_ns,
+        )  # fmt: skip
+
+    def _since(self, call: OpenCall) -> int:
+        return self._clock.monotonic_ns() - call.start_ns
+
+    def _put(self, said: Sequence[Fact], fact: Fact, *, linger: bool = False) -> None:
+        self._write((*said, fact), linger=linger)
+
+    def _tip(self) -> bytes | None:
+        return self._chain.tip and self._chain.tip.hash
+
+    def _tools_body(self, schemas: tuple[ToolSchema, ...]) -> Body:
+        self._schemas = schemas
+        return body_of(to_text([schema.to_dict() for schema in schemas]))
+
+    def _event(self, level: str, name: str, fields: Mapping[str, Any], call: OpenCall | None = None) -> None:
+        if self._log is not None:
+            span = self.span_id if call is None else call.place.span
+            ids = {"run_id": self.run_id, "trace_id": self.trace_id.hex(), "span_id": span.hex()}
+            self._log(level, name, {**self._bound, **ids, **fields})
+
+
+class Inside:
+    """Makes a place the one where the code is, for OpenTelemetry too, while the block runs."""
+
+    __slots__ = ("_otel", "_place", "_span", "_token")
+
+    def __init__(self, place: Place, span: Span) -> None:
+        self._place, self._span = place, span
+
+    def __enter__(self) -> None:
+        self._token = here.set(self._place)
+        self._otel = otel_context.attach(otel.set_span_in_context(self._span))
+
+    def __exit__(self, *_: object) -> None:
+        otel_context.detach(self._otel)
+        here.reset(self._token)
+
+
+def described(error: BaseException) -> str:
+    """`Type: text` of an error, whatever its `str` does."""
+    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+        return "cancelled"
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,102 @@
+"""OpenTelemetry spans: for ids, for context, and for export where somebody listens.
+
+The record does not depend on the SDK's switches. Without a listener a span is only its context, so that the spans of
+a tool's own libraries nest under it; with one, a provider of our own makes real spans: always sampled, no limit that
+drops attributes in silence, our ids.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, TraceFlags
+
+from tracing.genai import ERROR_TYPE, SCHEMA_URL
+from tracing.ids import Ids
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+INTERNAL, CLIENT = SpanKind.INTERNAL, SpanKind.CLIENT
+
+
+class Spans:
+    def __init__(self, ids: Ids, listeners: "Sequence[SpanProcessor]" = ()) -> None:
+        self._ids = ids
+        self._provider = _provider(ids, listeners) if listeners else None
+        self._tracer = self._provider and self._provider.get_tracer("playhead", schema_url=SCHEMA_URL)
+
+    def start(
+        self,
+        name: str,
+        parent: Span | None,
+        start_ns: int,
+        attributes: Callable[[], Mapping[str, Any]],
+        kind: SpanKind = INTERNAL,
+    ) -> Span:
+        """A span under `parent` (None: a new trace). `attributes` is asked only where somebody listens."""
+        if self._tracer is not None:
+            above = otel_context.Context() if parent is None else trace.set_span_in_context(parent, otel_context.Context())
+            given = {key: value for key, value in attributes().items() if value is not None}
+            span = self._tracer.start_span(name, above, kind, given, start_time=start_ns)
+            if span.get_span_context().is_valid:
+                return span
+        # No listener, or OTEL_SDK_DISABLED: the ids are ours all the same.
+        trace_id = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context().trace_id
+        span_id = int.from_bytes(self._ids.new(8), "big")
+        return NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
+
+    def end(
+        self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        if span.is_recording():
+            span.set_attributes({key: value for key, value in attributes().items() if value is not None})
+            if error is not None:
+                span.set_attribute(ERROR_TYPE, error)
+                span.set_status(trace.Status(trace.StatusCode.ERROR, error))
+            span.end(end_ns)
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.shutdown()
+
+
+def span_id(span: Span) -> bytes:
+    return span.get_span_context().span_id.to_bytes(8, "big")
+
+
+def trace_id(span: Span) -> bytes:
+    return span.get_span_context().trace_id.to_bytes(16, "big")
+
+
+def caller_span() -> Span | None:
+    """The span in which the program is right now, if it is in one."""
+    span = trace.get_current_span()
+    return span if span.get_span_context().is_valid else None
+
+
+def _provider(ids: Ids, listeners: "Sequence[SpanProcessor]") -> "TracerProvider":
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+    from opentelemetry.sdk.trace.id_generator import IdGenerator
+    from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+    class OurIds(IdGenerator):
+        def generate_span_id(self) -> int:
+            return int.from_bytes(ids.new(8), "big")
+
+        def generate_trace_id(self) -> int:
+            return int.from_bytes(ids.new(16), "big")
+
+    provider = TracerProvider(
+        sampler=ALWAYS_ON,
+        resource=Resource.create({"service.name": "playhead"}),
+        shutdown_on_exit=False,
+        id_generator=OurIds(),
+        span_limits=SpanLimits(max_span_attributes=1024, max_events=SpanLimits.UNSET, max_links=SpanLimits.UNSET),
+    )
+    for listener in listeners:
+        provider.add_span_processor(listener)
+    return provider

@@ -1,0 +1,302 @@
+"""The read side: what the viewer, and a program, ask of a store. It never writes and never creates a file."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tracing.errors import NoSuchRun, StoreError
+from tracing.file import open_reading
+from tracing.process import is_alive
+
+Row = dict[str, Any]
+
+SHORT = 8
+"""Digits of a run id that are shown, where they name one run only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which runs; None and empty mean any. Times are UTC ISO 8601 text as in `runs.started_at`."""
+
+    status: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    agent: str | None = None
+    tool: str | None = None
+    model: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    session: str | None = None
+    error: bool = False
+    since: str | None = None
+    until: str | None = None
+    min_cost: float | None = None
+    min_steps: int | None = None
+    text: str | None = None
+
+
+SORTS = {
+    "time": "started_at desc",
+    "cost": "cost_usd desc nulls last",
+    "tokens": "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) desc",
+    "steps": "steps desc",
+    "duration": "duration_ms desc nulls last",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Exactly what a model read before a step."""
+
+    messages: tuple[Row, ...]
+    """Chat-completions messages, each with its `hash` beside it in `hashes`."""
+    hashes: tuple[str, ...]
+    tools: list[Any]
+    settings: Mapping[str, Any]
+
+
+class Store:
+    """A trace store, opened for reading. Use it as a context manager."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Raises StoreError for a file that is no trace store."""
+        self.path = Path(path)
+        self.connection = open_reading(self.path)
+        self.connection.row_factory = _as_dict
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # Which run
+
+    def find(self, reference: str) -> str:
+        """The run id of `last`, `last~2`, `last-error`, a run id or a unique prefix of one. Raises NoSuchRun."""
+        if reference == "last-error":
+            return self._last_error()
+        if reference == "last" or reference.startswith("last~"):
+            back = reference.removeprefix("last").removeprefix("~") or "0"
+            if not back.isdecimal():
+                raise NoSuchRun(f"{reference!r} names no run: write last, last~1, last~2 and so on")
+            newest = self._all(f"select run_id from runs order by started_at desc limit 1 offset {int(back)}")
+            if not newest:
+                count = self._value("select count(*) from run")
+                raise NoSuchRun(f"there is no run {reference}: the store holds {_runs(count)}")
+            return str(newest[0]["run_id"])
+        digits = reference.lower()
+        if not digits or set(digits) - set("0123456789abcdef"):
+            raise NoSuchRun(f"{reference!r} names no run: give a run id, the beginning of one, or last (see: viewer list)")
+        found = self._all(
+            "select run_id from run where run_id >= ? and run_id < ? order by run_id limit 9", (digits, digits + "g")
+        )
+        if not found:
+            raise NoSuchRun(f"there is no run {reference} (see: viewer list)")
+        if len(found) > 1:
+            some = ", ".join(self.short(row["run_id"]) for row in found[:8])
+            raise NoSuchRun(f"{reference} is the beginning of {len(found) if len(found) < 9 else 'many'} runs: give more digits ({some})")
+        return str(found[0]["run_id"])
+
+    def short(self, run_id: str) -> str:
+        """The shortest beginning of a run id, of 8 digits or more, that names it alone."""
+        for size in range(SHORT, len(run_id)):
+            prefix = run_id[:size]
+            query = "select count(*) from run where run_id >= ? and run_id < ?"
+            if self._value(query, (prefix, prefix + "g")) <= 1:
+                return prefix
+        return run_id
+
+    def _last_error(self) -> str:
+        query = "select run_id, status, stop from runs where coalesce(stop,'') <> 'answered' order by started_at desc"
+        for row in self._each(query):
+            if row["stop"] is not None or self._alive(row["run_id"]) is False:
+                return str(row["run_id"])
+        raise NoSuchRun("every run in the store answered: there is no last-error")
+
+    # Runs
+
+    def runs(
+        self, wanted: Filter = Filter(), *, sort: str = "time", limit: int | None = None
+    ) -> tuple[list[Row], int]:
+        """The runs, newest or largest first, and how many there are in all. A row has the columns of the `runs`
+        view and `alive`; a running run whose process is gone has the status "interrupted"."""
+        where, values = _where(wanted)
+        open_only = {"running", "interrupted"} & set(wanted.status)
+        query = f"select * from runs {where} order by {SORTS[sort]}"  # noqa: S608
+        if open_only:  # whether an open run still runs is known here, not in SQL
+            rows = [row for row in map(self._judged, self._each(query, values)) if row["status"] in wanted.status]
+            return rows[:limit], len(rows)
+        total = self._value(f"select count(*) from runs {where}", values)  # noqa: S608
+        if limit is not None:
+            query += f" limit {limit}"
+        return [self._judged(row) for row in self._each(query, values)], total
+
+    def run(self, run_id: str) -> Row:
+        """One run, as `runs` has it. Raises NoSuchRun."""
+        rows = self._all("select * from runs where run_id=?", (run_id,))
+        if not rows:
+            raise NoSuchRun(f"there is no run {run_id} (see: viewer list)")
+        return self._judged(rows[0])
+
+    def _judged(self, row: Row) -> Row:
+        alive = self._alive(row["run_id"]) if row["status"] == "running" else False
+        status = "interrupted" if row["status"] == "running" and alive is False else row["status"]
+        return {**row, "status": status, "alive": alive}
+
+    def _alive(self, run_id: str) -> bool | None:
+        query = "select host, pid, born, p.ended_ns from run r join process p on p.id=r.process where r.run_id=?"
+        process = self._all(query, (run_id,))[0]
+        if process["ended_ns"] is not None:
+            return False
+        return is_alive(process["host"], process["pid"], process["born"])
+
+    # What happened in a run
+
+    def model_calls(self, run_id: str) -> list[Row]:
+        return self._all("select * from model_calls where run_id=? order by step, started_at", (run_id,))
+
+    def tool_calls(self, run_id: str) -> list[Row]:
+        """As the `tool_calls` view, with `whole`: what the tool returned, uncut, where the model saw less."""
+        return self._all(
+            "select t.*, case when s.whole is not s.result then b.text end whole from run r join span s on s.run=r.id "
+            "join tool_calls t on t.run_id=r.run_id and t.span_id=lower(hex(s.span_id)) "
+            "left join body b on b.id=s.whole where r.run_id=? and s.kind=2 order by t.step, t.call",
+            (run_id,),
+        )
+
+    def spans(self, run_id: str) -> list[Row]:
+        return self._all("select * from spans where run_id=? order by started_at, rowid", (run_id,))
+
+    def events(self, run_id: str) -> list[Row]:
+        return self._all("select * from log_events where run_id=?", (run_id,))
+
+    def answers(self, run_id: str) -> dict[int, Row]:
+        """The model's answer at each step, as a chat-completions message."""
+        query = (
+            "select s.step, m.role, b.text, b.raw, m.envelope, m.hash from span s join run r on r.id=s.run "
+            "join message m on m.id=s.response left join body b on b.id=m.body where r.run_id=? and s.kind=1"
+        )
+        return {row["step"]: _message(row) for row in self._each(query, (run_id,))}
+
+    def conversation(self, run_id: str) -> list[Row]:
+        return self._all("select * from conversation where run_id=? order by position", (run_id,))
+
+    def children(self, run_id: str) -> list[Row]:
+        """The runs that tools of this run started, each with the `span_id` of the tool call."""
+        query = (
+            "select c.run_id, lower(hex(c.parent_span)) span_id from run c where c.parent_run=? and c.kind='live' "
+            "order by c.start_ns, c.id"
+        )
+        return [{**self.run(row["run_id"]), "span_id": row["span_id"]} for row in self._each(query, (run_id,))]
+
+    def request(self, run_id: str, step: int) -> Request:
+        """What the model read before a step. Raises NoSuchRun where the run has no such step."""
+        found = self._all(
+            "select s.request_tip, t.text tools, e.text settings from span s join run r on r.id=s.run "
+            "left join body t on t.id=s.tools left join body e on e.id=s.settings "
+            "where r.run_id=? and s.kind=1 and s.step=? order by s.n desc limit 1",
+            (run_id, step),
+        )
+        if not found:
+            last = self._value(
+                "select max(s.step) from span s join run r on r.id=s.run where r.run_id=? and s.kind=1", (run_id,)
+            )
+            has = "has no steps" if last is None else f"has the steps 1 to {last}" if last > 1 else "has one step"
+            raise NoSuchRun(f"run {self.short(run_id)} has no step {step}: it {has}")
+        rows = self._all(
+            "with recursive h(id) as (select ? union all select m.parent from h join message m on m.id=h.id "
+            "where m.parent is not null) select m.depth, m.role, b.text, b.raw, m.envelope, m.hash from h "
+            "join message m on m.id=h.id left join body b on b.id=m.body order by m.depth",
+            (found[0]["request_tip"],),
+        )
+        return Request(
+            tuple(_message(row) for row in rows),
+            tuple("s256:" + row["hash"].hex() for row in rows),
+            json.loads(found[0]["tools"] or "[]"),
+            json.loads(found[0]["settings"] or "{}"),
+        )
+
+    # Plain SQL
+
+    def _each(self, query: str, values: Sequence[Any] = ()) -> Iterable[Row]:
+        try:
+            yield from self.connection.execute(query, values)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"cannot read the store {self.path} ({error})") from error
+
+    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        return list(self._each(query, values))
+
+    def _value(self, query: str, values: Sequence[Any] = ()) -> Any:
+        return next(iter(self._all(query, values)[0].values()))
+
+
+def open_store(path: str | Path = "traces.db") -> Store:
+    """Opens a store for reading. Raises StoreError for a file that is no trace store."""
+    return Store(path)
+
+
+def _where(wanted: Filter) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    values: list[Any] = []
+
+    def add(clause: str, *given: Any) -> None:
+        clauses.append(clause)
+        values.extend(given)
+
+    if wanted.status:
+        stored = {"running" if one == "interrupted" else one for one in wanted.status} | set(wanted.status)
+        add(f"status in ({','.join('?' * len(stored))})", *sorted(stored))
+    if wanted.stop:
+        add(f"stop in ({','.join('?' * len(wanted.stop))})", *wanted.stop)
+    for column in ("agent", "session"):
+        if (value := getattr(wanted, column)) is not None:
+            add(f"{column} = ?", value)
+    if wanted.model is not None:
+        add("(model = ? or run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=1 "
+            "and s.response_model = ?))", wanted.model, wanted.model)
+    if wanted.tool is not None:
+        add("run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=2 and s.name = ?)", wanted.tool)
+    for tag in wanted.tags:
+        add("run_id in (select run_id from annotation where kind='tag' and value = ?)", tag)
+    for key, value in wanted.metadata.items():
+        path = '$."' + key.replace('"', '\\"') + '"'
+        add("cast(json_extract(metadata, ?) as text) = ?", path, value)
+    if wanted.error:
+        add("(error is not null or run_id in (select r.run_id from span s join run r on r.id=s.run "
+            "where s.error is not null))")
+    if wanted.since is not None:
+        add("started_at >= ?", wanted.since)
+    if wanted.until is not None:
+        add("started_at < ?", wanted.until)
+    if wanted.min_cost is not None:
+        add("cost_usd >= ?", wanted.min_cost)
+    if wanted.min_steps is not None:
+        add("steps >= ?", wanted.min_steps)
+    if wanted.text is not None:
+        add("(instr(lower(question), lower(?)) or instr(lower(coalesce(answer,'')), lower(?)))", wanted.text, wanted.text)
+    return ("where " + " and ".join(clauses)) if clauses else "", values
+
+
+def _message(row: Row) -> Row:
+    """A chat-completions message from its body and envelope; text that SQLite could not hold comes from `raw`."""
+    text = row["text"] if row["raw"] is None else row["raw"].decode("utf-8", "surrogatepass")
+    message = {"role": row["role"], "content": text}
+    if row["envelope"]:
+        message.update(json.loads(row["envelope"]))
+    return message
+
+
+def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count != 1 else ''}"

@@ -1,0 +1,185 @@
+"""The writer: facts become durable at once, and never get in the way.
+
+A transaction is short, and waits 50 ms at most for somebody else's; then its facts stay in memory, bounded and
+counted, and are written with the next ones or by a timer. One connection per process, opened anew after a fork, one
+lock. Trouble is told once as a warning, and at the end by how many facts were lost, if any; it never reaches the
+agent's answer.
+"""
+
+import asyncio
+import os
+import sqlite3
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent.canonical import to_text
+from tracing.clock import Clock
+from tracing.errors import RecorderWarning
+from tracing.facts import Fact, Logged
+from tracing.file import PATIENT_BUSY_MS, open_writing
+from tracing.rows import Rows
+
+MAX_PENDING = 20_000
+"""Facts that wait in memory at the most; the newest beyond that are lost, and counted."""
+RETRY_SECONDS = 0.2
+LINGER_SECONDS = 0.02
+"""How long a fact that is expected to ride with the next one waits for it."""
+
+
+class Writer:
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Opens the store. Raises StoreError."""
+        self.path = path
+        self.lost = 0
+        """Facts that were given up."""
+        self._clock = clock
+        self._warned = False
+        self._pending: deque[Fact] = deque()
+        self._rows: Rows | None = None
+        self._inherited: list[Rows] = []
+        self._reset()
+        with self._lock:
+            self._open()
+
+    def write(self, facts: Iterable[Fact], *, linger: bool = False) -> None:
+        """Makes facts durable, with those that wait, in order. Never raises, never waits long.
+
+        With `linger`, in a running event loop, they wait for the facts that follow at once: a transaction costs more
+        than a fact. Should none follow, they are written by the loop's next idle moment after `LINGER_SECONDS`.
+        """
+        if os.getpid() != self._pid:
+            self._reset()
+        with self._lock:
+            self._pending.extend(facts)
+            if linger:
+                self._linger()
+            else:
+                self._flush()
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        self.write(())
+
+    def close(self) -> None:
+        """Writes what waits, patiently, says what is lost, and closes the connection."""
+        if os.getpid() != self._pid:
+            return  # the parent's connection is the parent's to close
+        with self._lock:
+            if self._rows is None:
+                return
+            self._rows.connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
+            self._flush()
+            self.lost += len(self._pending)
+            self._pending.clear()
+            try:
+                self._rows.process_ended(self._clock.wall_ns())
+            except sqlite3.Error:
+                pass  # the end of the process is told by its absence as well
+            self._rows.connection.close()
+            self._rows = None
+        if self.lost:
+            warn(f"{self.lost} record{'s were' if self.lost != 1 else ' was'} lost: {self.path} could not be written")
+
+    def _reset(self) -> None:
+        """A forked child shares the parent's connection and may have inherited a held lock: neither is used again."""
+        if self._rows is not None:
+            self._inherited.append(self._rows)  # kept, because closing it would end the parent's locks
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._rows = None
+        self._timer: threading.Timer | None = None
+        self._lingering = False
+        self._pending.clear()
+
+    def _open(self) -> Rows:
+        if self._rows is None:
+            rows = Rows(open_writing(self.path))
+            rows.process_started(self._clock.wall_ns())
+            self._rows = rows
+        return self._rows
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        try:
+            rows = self._open()
+            self._transact(rows, self._pending)
+            self._pending.clear()
+        except sqlite3.OperationalError as error:
+            self._wait(error)
+        except Exception as error:
+            if self._rows is None:
+                self._wait(error)
+            else:
+                self._one_by_one(self._rows)
+
+    def _transact(self, rows: Rows, facts: Iterable[Fact]) -> None:
+        execute = rows.connection.execute
+        execute("begin immediate")
+        try:
+            for fact in facts:
+                rows.write(fact)
+            execute("commit")
+        except BaseException:
+            rows.rolled_back()
+            if rows.connection.in_transaction:
+                execute("rollback")
+            raise
+        rows.committed()
+
+    def _one_by_one(self, rows: Rows) -> None:
+        """One fact that cannot be written must not take the others with it."""
+        while self._pending:
+            try:
+                self._transact(rows, (self._pending[0],))
+            except sqlite3.OperationalError as error:
+                return self._wait(error)
+            except Exception as error:
+                self.lost += 1
+                self._trouble(f"one record cannot be written ({type(error).__name__}: {error})")
+            self._pending.popleft()
+        return None
+
+    def _wait(self, error: Exception) -> None:
+        busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+        if not busy:
+            self._trouble(f"{self.path} cannot be written ({error}): what happens is kept and tried again")
+        while len(self._pending) > MAX_PENDING:
+            self._pending.pop()
+            self.lost += 1
+        self._retry_later()
+
+    def _linger(self) -> None:
+        if not self._lingering:
+            self._lingering = True
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._linger_over)
+
+    def _linger_over(self) -> None:
+        self._lingering = False
+        self.flush()
+
+    def _retry_later(self) -> None:
+        if self._timer is None or not self._timer.is_alive() or self._timer is threading.current_thread():
+            self._timer = threading.Timer(RETRY_SECONDS, self.flush)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _trouble(self, text: str) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        fields = to_text({"reason": text})
+        self._pending.append(Logged(None, None, None, self._clock.wall_ns(), "warning", "recorder.degraded", fields))
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """One warning; where warnings are errors it goes to stderr, since it must not end the run."""
+    try:
+        warnings.warn(f"playhead: {text}", RecorderWarning, stacklevel=2)
+    except RecorderWarning:
+        print(f"playhead: {text}", file=sys.stderr)
