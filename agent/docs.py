@@ -41,12 +41,10 @@ class Docs:
             what = "is not a folder" if self.folder.exists() else "does not exist"
             raise DocsError(f"the docs folder {folder} {what}: give --docs a folder with Markdown files")
         self._root = self.folder.resolve()
-        self.faults: list[str] = []
+        paths = self.paths()
+        self.faults = [fault for path in paths if (fault := self._fault(path)) is not None]
         """Documents that cannot be read as they are, one sentence each."""
-        for path in self.paths():
-            if (fault := self._fault(path)) is not None:
-                self.faults.append(fault)
-        if not self.paths():
+        if not paths:
             raise DocsError(f"the docs folder {folder} has no Markdown files (*.md): give --docs a folder that has")
 
     def paths(self) -> list[str]:
@@ -73,7 +71,11 @@ class Docs:
             near = near or difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise FileNotFoundError(f"there is no document {path!r}.{hint} list_docs() names them all.")
-        text = (self._root / wanted).read_bytes().decode("utf-8-sig", "replace")
+        return self.read(wanted)
+
+    def read(self, known: str) -> list[str]:
+        """The lines of one of `paths()`. Raises OSError."""
+        text = (self._root / known).read_bytes().decode("utf-8-sig", "replace")
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         return lines[:-1] if lines[-1] == "" else lines
 
@@ -127,7 +129,7 @@ def docs_toolbox(docs: Docs) -> Toolbox:
 
 def _entry(docs: Docs, path: str) -> str:
     try:
-        lines = docs.lines(path)
+        lines = docs.read(path)
     except OSError as error:
         return f"{path} (cannot be read: {error.strerror})"
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), "")
@@ -141,9 +143,10 @@ def _grep(docs: Docs, keyword: str) -> str:
     needle = wanted.casefold()
     hits: list[str] = []
     more: dict[str, int] = {}
-    for path in docs.paths():
+    paths = docs.paths()
+    for path in paths:
         try:
-            lines = docs.lines(path)
+            lines = docs.read(path)
         except OSError:
             continue
         for number, line in enumerate(lines, 1):
@@ -155,7 +158,7 @@ def _grep(docs: Docs, keyword: str) -> str:
                 more[path] = more.get(path, 0) + 1
     if not hits:
         return (
-            f"No hits for {wanted!r} in {len(docs.paths())} documents. Try a single word, a shorter form of it, or "
+            f"No hits for {wanted!r} in {len(paths)} documents. Try a single word, a shorter form of it, or "
             "another word for it; list_docs() names the documents."
         )
     if more:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.canonical import to_text
+from agent.canonical import to_json, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
     return ToolCall(
         str(call.get("id") or ""),
         str(function.get("name") or ""),
-        arguments if isinstance(arguments, str) else to_text({} if arguments is None else arguments),
+        arguments if isinstance(arguments, str) else to_json({} if arguments is None else arguments),
         index=index,
     )
 

@@ -25,11 +25,11 @@ CLOSE = 0.6
 
 MISSING_LOOSE = 0.3
 """What is left of the weight of a word with synonyms that no document has."""
-IN_HEADING, IN_NEIGHBOUR, IN_NAME = 1.1, 0.7, 0.7
+IN_HEADING, IN_NEIGHBOUR, IN_NAME = 1.1, 0.5, 0.7
 """What a word counts there, compared with one in the passage itself."""
 CODE = 0.85
 """What code is worth, compared with prose."""
-NAME, PHRASE, ONE_LINE, NUMBER = 0.25, 0.3, 0.3, 0.3
+NAME, PHRASE, ONE_LINE, NUMBER = 0.25, 0.3, 0.15, 0.3
 LEAST = 0.6
 
 _HEADING = re.compile(r"#{1,6}\s")

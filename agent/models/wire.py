@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.arguments import Unusable, parse
-from agent.canonical import to_plain, to_text
+from agent.canonical import to_json, to_text
 from agent.messages import Message, ToolCall
 from agent.values import Response, Usage
 
@@ -95,7 +95,7 @@ def _raw_call(call: Any, step: int, index: int) -> ToolCall:
     function = _get(call, "function")
     arguments = _get(function, "arguments")
     if not isinstance(arguments, str):
-        arguments = "" if arguments is None else to_text(to_plain(arguments))
+        arguments = "" if arguments is None else to_json(arguments)
     return ToolCall(
         str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments, step=step, index=index
     )

@@ -1,0 +1,5 @@
+"""`python -m viewer`."""
+
+from viewer.cli import main
+
+main()

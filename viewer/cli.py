@@ -1,0 +1,362 @@
+"""The `viewer` command: thin commands that read, call a view, and print. It never writes.
+
+stdout is data, stderr is words. Exit codes: 0 fine, 1 it failed (no such run, not a trace store), 2 usage.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent.terminal import json_text, visible
+from tracing.errors import NoSuchRun, StoreError
+from tracing.reference import Reference, parse_reference
+
+if TYPE_CHECKING:
+    from tracing.store import Filter, Row, Store
+    from viewer.trees import Tree
+
+DEFAULT_DB = "traces.db"
+CONTENT = ("question", "answer")
+"""Columns of a run that hold what was said."""
+
+
+class Failure(click.ClickException):
+    """One sentence on stderr, exit code 1."""
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"viewer: {visible(self.message)}", err=True)
+
+
+def _db(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--db", metavar="PATH", help="The store. [env: PLAYHEAD_DB; default: traces.db]")(command)
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_tz = click.option("--tz", metavar="ZONE", help="Time zone, e.g. Europe/Paris. [default: local]")
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="playhead", prog_name="viewer")
+@_db
+@click.pass_context
+def cli(context: click.Context, db: str | None) -> None:
+    """Look at recorded runs. RUN is a run id or the beginning of one, last, last~2 or last-error."""
+    context.obj = db
+    if context.invoked_subcommand is None:
+        context.invoke(list_runs)
+
+
+@cli.command("list")
+@_db
+@click.option("--status", multiple=True,
+              type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]))
+@click.option("--stop", multiple=True, metavar="STOP", help="answered, max_steps, failed, …")
+@click.option("--agent", metavar="NAME")
+@click.option("--tool", metavar="NAME", help="Runs that called this tool.")
+@click.option("--model", metavar="NAME")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated: all of them.")
+@click.option("--meta", "metadata", multiple=True, metavar="K=V")
+@click.option("--session", metavar="ID")
+@click.option("--error", is_flag=True, help="Runs in which something went wrong.")
+@click.option("--since", metavar="TIME", help="90m, 2h, 7d, today, yesterday, 2026-11-24, 2026-11-24T14:00")
+@click.option("--until", metavar="TIME", help="The same; not included.")
+@click.option("--min-cost", type=float, metavar="USD")
+@click.option("--min-steps", type=int, metavar="N")
+@click.option("-q", "text", metavar="TEXT", help="In the question or the answer.")
+@click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="Runs to show.")
+@click.option("--all", "all_", is_flag=True, help="Show all.")
+@click.option("--sort", type=click.Choice(["time", "cost", "tokens", "steps", "duration"]), default="time",
+              show_default=True)
+@click.option("--content", is_flag=True, help="With --json: the questions and answers too.")
+@_tz
+@_json
+@click.pass_context
+def list_runs(
+    context: click.Context, /, count: int = 50, all_: bool = False, sort: str = "time", content: bool = False,
+    as_json: bool = False, tz: str | None = None, db: str | None = None, **filters: Any,
+) -> None:  # fmt: skip
+    """Show the newest runs."""
+    with _store(context, db) as store:
+        rows, total = store.runs(_filter(tz=tz, **filters), sort=sort, limit=None if all_ else count)
+        if as_json:
+            _print_list([_listed(row, content) for row in rows], total)
+            return
+        from viewer.render import Screen
+        from viewer.screens import show_list
+        from viewer.times import zone
+
+        command = f"viewer show {store.short(rows[0]['run_id'])}{_where(context, db)}" if rows else ""
+        show_list(Screen(), store, rows, total, zone(tz), command)
+        if not rows and total == 0:
+            click.echo('viewer: record one with: agent ask "your question"', err=True)
+
+
+@cli.command()
+@_db
+@click.argument("run", metavar="RUN[:STEP[.CALL]]", default="last")
+@click.option("--messages", is_flag=True, help="The conversation.")
+@click.option("--events", is_flag=True, help="The log events.")
+@click.option("--full", is_flag=True, help="Shorten nothing, and show what was cut off tool results.")
+@_tz
+@_json
+@click.pass_context
+def show(
+    context: click.Context, run: str, messages: bool, events: bool, full: bool, tz: str | None, as_json: bool,
+    db: str | None,
+) -> None:  # fmt: skip
+    """Show one run: its steps, calls and results in time, then its answer."""
+    with _store(context, db) as store:
+        from viewer.trees import read_tree
+
+        reference, run_id = _find(store, run)
+        tree = read_tree(store, run_id)
+        _check_place(tree, reference)
+        said = store.conversation(run_id) if messages else None
+        log = store.events(run_id) if events else None
+        following = _next_of(tree, reference, _where(context, db))
+        if as_json:
+            click.echo(json_text(_shown(tree, reference, said, log, following)))
+            return
+        from viewer.render import Screen
+        from viewer.screens import show_events, show_messages, show_run
+        from viewer.times import zone
+
+        screen = Screen()
+        if said is not None:
+            show_messages(screen, [_with_calls(row) for row in said])
+        if log is not None:
+            show_events(screen, log, zone(tz))
+        if said is None and log is None:
+            show_run(screen, tree, zone(tz), full=full, step=reference.step, call=reference.call)
+        screen.line()
+        screen.line((f"next: {following[0]}", "next"))
+
+
+@cli.command()
+@_db
+@click.argument("run", metavar="RUN:STEP", default="last")
+@click.option("--diff", metavar="STEP2", help="What changed between the two steps: a step, or RUN:STEP.")
+@_json
+@click.pass_context
+def context(context: click.Context, run: str, diff: str | None, as_json: bool, db: str | None) -> None:
+    """Show exactly what the model read before a step (by default the last one)."""
+    from viewer import contexts
+
+    with _store(context, db) as store:
+        reference, run_id = _find(store, run)
+        step = reference.step or _last_step(store, run_id)
+        request = store.request(run_id, step)
+        cut = contexts.cuts(request.messages, store.tool_calls(run_id))
+        place = f"{store.short(run_id)}:{step}"
+        if diff is None:
+            title = f"what the model read before step {step} of run {store.short(run_id)}: {len(request.messages)} messages"
+            command = f"viewer show {place}{_where(context, db)}"
+            if as_json:
+                found = {"schema": 1, "run_id": run_id, "step": step, "messages": request.messages, "hashes": request.hashes,
+                         "cut": {position + 1: {"shown": one.shown, "whole": one.whole} for position, one in cut.items()},
+                         "tools": request.tools, "settings": request.settings, "next": [command]}  # fmt: skip
+                click.echo(json_text(found))
+                return
+            from viewer.render import Screen
+            from viewer.screens import show_context
+
+            screen = Screen()
+            show_context(screen, request, cut, title)
+            screen.line((f"next: {command}", "next"))
+            return
+        second = parse_reference(f"{run_id}:{diff}" if diff.isdecimal() else diff)
+        other_id = store.find(second.run)
+        other_step = second.step or _last_step(store, other_id)
+        other = store.request(other_id, other_step)
+        other_place = f"{store.short(other_id)}:{other_step}"
+        change = contexts.diff(request, other, contexts.cuts(other.messages, store.tool_calls(other_id)))
+        command = f"viewer context {other_place}{_where(context, db)}"
+        if as_json:
+            found = {"schema": 1, "from": place, "to": other_place, **contexts.diff_as_json(change), "next": [command]}
+            click.echo(json_text(found))
+            return
+        from viewer.render import Screen
+        from viewer.screens import show_diff
+
+        screen = Screen()
+        show_diff(screen, change, f"from what the model read before {place} to what it read before {other_place}")
+        screen.line((f"next: {command}", "next"))
+
+
+@cli.command()
+@_db
+@click.argument("query", metavar='"SELECT ..."')
+@_json
+@click.pass_context
+def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> None:
+    """Ask the store in SQL, reading only. Views: runs, model_calls, tool_calls, log_events, spans, conversation."""
+    import sqlite3
+
+    with _store(context, db) as store:
+        from sqlite_utils import Database
+
+        try:
+            store.connection.row_factory = None
+            rows = [{key: _plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)]
+        except sqlite3.Error as error:
+            raise Failure(f"the query failed: {error}") from error
+        except ValueError as error:
+            raise Failure(f"the query gives no rows ({str(error).splitlines()[0]}): write one SELECT") from error
+        if as_json:
+            _print_list(rows, len(rows))
+            return
+        from viewer.render import Screen
+
+        if rows:
+            right = frozenset(at for at, value in enumerate(rows[0].values()) if isinstance(value, int | float))
+            table = [[("" if value is None else str(value), "") for value in row.values()] for row in rows]
+            Screen().table(list(rows[0]), table, right)
+        click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
+
+
+@contextmanager
+def _store(context: click.Context, db: str | None) -> "Iterator[Store]":
+    """The store of a command; what goes wrong with it is one sentence and exit code 1."""
+    from tracing.store import Store
+    from viewer.times import BadTime
+
+    try:
+        with Store(_path(context, db)) as store:
+            yield store
+    except (StoreError, NoSuchRun) as error:
+        raise Failure(str(error)) from error
+    except BadTime as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _path(context: click.Context, db: str | None) -> str:
+    group = context.find_root().obj
+    return db or (group if isinstance(group, str) else None) or os.environ.get("PLAYHEAD_DB") or DEFAULT_DB
+
+
+def _where(context: click.Context, db: str | None) -> str:
+    """The option that a next command needs to find the same store."""
+    import shlex
+
+    path = _path(context, db)
+    return "" if path in (os.environ.get("PLAYHEAD_DB") or DEFAULT_DB,) else f" --db {shlex.quote(path)}"
+
+
+def _find(store: "Store", text: str) -> tuple[Reference, str]:
+    reference = parse_reference(text)
+    return reference, store.find(reference.run)
+
+
+def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
+    from tracing.store import Filter
+    from viewer.times import moment, zone
+
+    pairs = {}
+    for pair in given.get("metadata") or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"--meta takes KEY=VALUE, not {pair!r}")
+        pairs[key] = value
+    now, where = datetime.now(UTC), zone(tz)
+    times = {name: moment(given[name], now, where) for name in ("since", "until") if given.get(name)}
+    kept = {key: value for key, value in given.items() if value is not None and key not in ("metadata", "since", "until")}
+    return Filter(metadata=pairs, **times, **kept)
+
+
+def _listed(row: "Row", content: bool) -> "Row":
+    listed = {key: value for key, value in row.items() if content or key not in CONTENT}
+    return {**listed, "tags": json.loads(row["tags"]), "metadata": json.loads(row["metadata"])}
+
+
+def _print_list(rows: "list[Row]", total: int) -> None:
+    as_of = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    click.echo(json_text({"schema": 1, "as_of": as_of, "total": total, "count": len(rows), "rows": rows}))
+
+
+def _last_step(store: "Store", run_id: str) -> int:
+    return max((row["step"] for row in store.model_calls(run_id)), default=1)
+
+
+def _check_place(tree: "Tree", reference: Reference) -> None:
+    """Raises NoSuchRun for a step or call that the run has not."""
+    if reference.step is None:
+        return
+    step = next((one for one in tree.steps if one.number == reference.step), None)
+    if step is None:
+        raise NoSuchRun(f"run {tree.short} has no step {reference.step}: it has {len(tree.steps)}")
+    if reference.call is not None and not any(one.row["call"] == reference.call for one in step.calls):
+        raise NoSuchRun(f"step {reference.step} of run {tree.short} has no call {reference.call}: it has {len(step.calls)}")
+
+
+def _shown(
+    tree: "Tree", reference: Reference, said: "list[Row] | None", log: "list[Row] | None", following: list[str]
+) -> dict[str, Any]:
+    run = _listed(tree.run, True)
+    steps = [
+        {
+            **step.row,
+            "message": step.message,
+            "tool_calls": [
+                {**call.row, "runs": [child["run_id"] for child in call.children]}
+                for call in step.calls
+                if reference.call is None or call.row["call"] == reference.call
+            ],
+        }
+        for step in tree.steps
+        if reference.step is None or step.number == reference.step
+    ]
+    more: dict[str, Any] = {}
+    if said is not None:
+        more["messages"] = [_with_calls(row) for row in said]
+    if log is not None:
+        more["events"] = [{**row, "fields": json.loads(row["fields"])} for row in log]
+    return {"schema": 1, "run": run, "steps": steps, **more, "next": following}
+
+
+def _with_calls(row: "Row") -> "Row":
+    return {**row, "tool_calls": json.loads(row["tool_calls"]) if row["tool_calls"] else None}
+
+
+def _next_of(tree: "Tree", reference: Reference, where: str) -> list[str]:
+    """The commands that are most useful after a run was shown, the best first."""
+    if not tree.steps:
+        return [f"viewer show {tree.short} --events{where}"]
+    cut = [call for step in tree.steps for call in step.calls if call.row["truncated"]]
+    last = f"viewer context {tree.short}:{tree.steps[-1].number}{where}"
+    commands = [last, f"viewer show {tree.short} --full{where}", f"viewer show {tree.short} --events{where}"]
+    if reference.step is None and cut:
+        first = cut[0].row
+        commands.insert(0, f"viewer show {tree.short}:{first['step']}.{first['call']} --full{where}")
+    if reference.step is not None:
+        commands.insert(0, f"viewer context {tree.short}:{reference.step}{where}")
+    return list(dict.fromkeys(commands))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    return value
+
+
+def main() -> None:
+    run_cli(cli, "viewer")
+
+
+def run_cli(command: click.Group, name: str) -> None:
+    """Runs a command line; a reader that went away is no error."""
+    try:
+        command(prog_name=name)
+    except BrokenPipeError:
+        # Python's own flush at exit would complain about the closed pipe once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

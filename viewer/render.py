@@ -1,0 +1,125 @@
+"""The one place that knows rich, and the terminal: colours, widths, bars.
+
+Everything passes the sanitiser on its way out. On a terminal lines are cut to its width where a screen shortens;
+in a pipe nothing is cut and nothing is coloured (`NO_COLOR` and `FORCE_COLOR` as usual).
+"""
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from agent.terminal import visible
+
+BAR = 24
+"""Cells of a time bar."""
+
+STYLES = {
+    "answered": "green",
+    "running": "cyan",
+    "stopped": "yellow",
+    "failed": "red",
+    "cancelled": "magenta",
+    "interrupted": "red",
+    "error": "red",
+    "cut": "yellow",
+    "dim": "dim",
+    "head": "bold",
+    "bar": "cyan",
+    "next": "cyan",
+    "": "",
+}
+
+Part = tuple[str, str]
+"""A text and the name of its style."""
+
+
+class Screen:
+    """Prints lines to stdout."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, file=sys.stdout)
+        self.width: int | None = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        """Cells of a line; None where nothing is cut."""
+
+    def line(self, *parts: Part, shorten: bool = False) -> None:
+        """One line; with `shorten`, cut to the terminal's width."""
+        text = Text(no_wrap=True)
+        for words, style in parts:
+            text.append(visible(words), style=STYLES[style])
+        if shorten and self.width is not None:
+            text.truncate(self.width, overflow="ellipsis")
+        self._console.print(text, soft_wrap=True)
+
+    def text(self, words: str, style: str = "", indent: str = "") -> None:
+        """Lines of text, wrapped by the terminal alone."""
+        for line in visible(words).split("\n"):
+            self.line((indent + line, style))
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> None:
+        """Columns as wide as what they hold; the last one is shortened on a terminal."""
+        cells = [[visible(words).replace("\n", " ") for words, _ in row] for row in rows]
+        widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
+        last = len(heads) - 1
+        for row, styles in [(list(heads), ["dim"] * len(heads))] + [
+            (cells[number], [style for _, style in row]) for number, row in enumerate(rows)
+        ]:
+            parts = []
+            for column, (words, style) in enumerate(zip(row, styles, strict=True)):
+                gap = "" if column == last else "  "
+                room = " " * (widths[column] - cell_len(words))
+                padded = room + words if column in right else words if column == last else words + room
+                parts.append((padded + gap, style))
+            self.line(*parts, shorten=True)
+
+
+def fitted(words: str, size: int, *, shorten: bool) -> str:
+    """`words` on one line in `size` cells; what is longer is cut with …, or left as it is."""
+    words = visible(words).replace("\n", " ")
+    if cell_len(words) > size and shorten:
+        words = set_cell_size(words, size - 1).rstrip() + "…"
+    return words + " " * (size - cell_len(words))
+
+
+def bar(start: float, end: float | None, length: float, size: int = BAR) -> str:
+    """When something happened within `length`, drawn in `size` cells: halves of a cell, and an arrow while open."""
+    halves = size * 2
+    first = min(int(start / length * halves), halves - 1)
+    last = halves if end is None else max(min(round(end / length * halves), halves), first + 1)
+    cells = []
+    for cell in range(size):
+        left = first <= cell * 2 < last
+        right = first <= cell * 2 + 1 < last
+        cells.append("█" if left and right else "▌" if left else "▐" if right else "·")
+    if end is None:
+        cells[-1] = "▶"
+    return "".join(cells)
+
+
+def duration(milliseconds: float | None) -> str:
+    """`0.4 ms`, `12 ms`, `1.2 s`, `3 min 20 s`; "open" for None."""
+    if milliseconds is None:
+        return "open"
+    if milliseconds < 10:
+        return f"{milliseconds:.1f} ms"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes} min {seconds} s"
+
+
+def number(value: int | None, *, at_least: bool = False) -> str:
+    """`1,234`, `?` for unknown, with ≥ for a lower bound."""
+    return "?" if value is None else f"{'≥' if at_least else ''}{value:,}"
+
+
+def money(value: float | None, *, at_least: bool = False) -> str:
+    if value is None:
+        return "?"
+    digits = 2 if value == 0 or value >= 0.01 else 6
+    return f"{'≥' if at_least else ''}${value:,.{digits}f}"

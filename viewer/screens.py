@@ -1,0 +1,233 @@
+"""The screens: one function per command, from a view to lines."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from agent.terminal import call_text, one_line
+from tracing.store import Request, Row, Store
+from viewer.contexts import ContextDiff, Cut
+from viewer.render import BAR, Part, Screen, bar, duration, fitted, money, number
+from viewer.times import local
+from viewer.trees import Call, Step, Timing, Tree
+
+
+def show_list(screen: Screen, store: Store, rows: Sequence[Row], total: int, where: tzinfo, next_command: str) -> None:
+    if not rows:
+        screen.line(("no runs" if total == 0 else f"none of {total} runs shown", ""))
+        return
+    table: list[dict[str, Part]] = []
+    narrow = screen.width is not None and screen.width < 120
+    for row in rows:
+        partial = bool(row["unreported_calls"])
+        tokens = " / ".join(number(row[key], at_least=partial) for key in ("input_tokens", "output_tokens"))
+        started = local(row["started_at"], where)
+        cells: dict[str, Part] = {
+            "run": (store.short(row["run_id"]), "head"),
+            "started": (started[5:16] if narrow else started, "dim"),
+            "status": (row["status"] if row["status"] != "stopped" else row["stop"], row["status"]),
+            "steps": (number(row["steps"]), ""),
+            "calls": (number(row["tool_calls"]), ""),
+            "tokens in / out": (tokens, ""),
+            "time": ("" if row["duration_ms"] is None else duration(row["duration_ms"]), ""),
+            "agent · model": (f"{row['agent']} · {row['model']}{_origin(row)}", "dim"),
+            "question": (one_line(row["question"], 500), ""),
+        }
+        if narrow:
+            del cells["tokens in / out"], cells["agent · model"]
+        table.append(cells)
+    heads = list(table[0])
+    right = frozenset(heads.index(head) for head in ("steps", "calls", "tokens in / out", "time") if head in heads)
+    screen.table(heads, [list(cells.values()) for cells in table], right)
+    if len(rows) < total:
+        screen.line((f"{len(rows)} of {total:,} runs; -n N shows more, --all shows all", "dim"))
+    screen.line((f"next: {next_command}", "next"))
+
+
+def _origin(row: Row) -> str:
+    """The run that this one was forked from, or whose tool it is."""
+    if not row["parent_run"]:
+        return ""
+    return f" ← {row['parent_run'][:8]}" + (f"@{row['fork_step']}" if row["fork_step"] else "")
+
+
+def show_run(screen: Screen, tree: Tree, where: tzinfo, *, full: bool, step: int | None, call: int | None) -> None:
+    _head(screen, tree, where, full=full)
+    for one in tree.steps:
+        if step is None or one.number == step:
+            _step(screen, tree, one, full=full, call=call, detailed=step is not None)
+    run = tree.run
+    if step is None:
+        screen.line()
+        if run["answer"] is not None:
+            screen.line(("answer", "head"))
+            screen.text(run["answer"], indent="  ")
+        else:
+            screen.line((_no_answer(tree), run["status"]))
+
+
+def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
+    run = tree.run
+    parts: list[Part] = [(f"run {tree.short}", "head"), ("  ", ""), (run["status"], run["status"])]
+    if run["status"] == "stopped":
+        parts.append((f" ({run['stop']})", "stopped"))
+    parts.append((f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {duration(run['duration_ms'])}", ""))
+    screen.line(*parts, shorten=True)
+    partial = bool(run["unreported_calls"])
+    tokens = f"{number(run['input_tokens'], at_least=partial)} tokens in, {number(run['output_tokens'], at_least=partial)} out"
+    if run["cached_tokens"]:
+        tokens += f", {number(run['cached_tokens'])} cached"
+    cost = money(run["cost_usd"], at_least=bool(run["unpriced_calls"]))
+    screen.line((f"  {_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}, {tokens}, cost {'unknown' if cost == '?' else cost}", "dim"))
+    labels = [
+        f"{name} {value}"
+        for name, value in (
+            ("session", run["session"]), ("tags", ", ".join(json.loads(run["tags"]))), ("version", run["version"]),
+            ("part of run", run["parent_run"] and run["parent_run"][:8]),
+            ("metadata", run["metadata"] if run["metadata"] != "{}" else None),
+        )
+        if value
+    ]  # fmt: skip
+    if labels:
+        screen.line(("  " + "   ".join(labels), "dim"), shorten=True)
+    screen.line((f"  run id {run['run_id']}", "dim"))
+    screen.line()
+    screen.line(("question ", "head"), (run["question"] if full else one_line(run["question"], 400), ""))
+    screen.line()
+
+
+def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | None, detailed: bool) -> None:
+    row = step.row
+    finish = row["finish_reason"] or ""
+    if row["error"] is not None:
+        said: Part = (f"✗ {row['error']}", "error")
+    elif step.timing.end is None:
+        said = ("open: no answer was recorded" if tree.run["alive"] is False else "waiting for the answer", "running")
+    else:
+        words = _count(len(step.calls), "call") if step.calls else "answer"
+        words += "" if finish in ("", "stop", "tool_calls") else f" ({finish})"
+        said = (f"{words}, tokens {number(row['input_tokens'])} in, {number(row['output_tokens'])} out", "")
+    model = row["response_model"] or row["model"]
+    _row(screen, tree, (f"step {step.number}  {model}: ", "head"), said, step.timing, row["duration_ms"])
+    text = (step.message or {}).get("content")
+    if text and step.calls:
+        screen.line(("│  ", "dim"), (text if full or detailed else one_line(text, 200), ""), shorten=not (full or detailed))
+    shown = [one for one in step.calls if call is None or one.row["call"] == call]
+    for position, one in enumerate(shown):
+        _call(screen, tree, one, last=position == len(shown) - 1, full=full, detailed=detailed)
+
+
+def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, detailed: bool) -> None:
+    row = call.row
+    branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+    label = f"{branch}{row['step']}.{row['call']} {'✗ ' if row['error'] else ''}"
+    said = (call_text(row["tool"], row["arguments"]), "error" if row["error"] else "")
+    _row(screen, tree, (label, ""), said, call.timing, row["duration_ms"])
+    size: Part = ("", "")
+    if row["truncated"]:
+        size = (f"✂ cut: {len(row['result']):,} of {row['result_chars']:,} chars  ", "cut")
+    elif row["result_chars"] is not None:
+        size = (f"{row['result_chars']:,} chars  ", "dim")
+    if full or detailed:
+        screen.line((f"{below}  arguments  {row['arguments']}", "dim"))
+    if row["result"] is None:
+        gone = tree.run["alive"] is False
+        reason = row["error"] or ("open when the process ended" if gone else "running")
+        screen.line((f"{below}  → ", "dim"), (reason, "error" if gone or row["error"] else "running"))
+    elif full or detailed:
+        screen.line((f"{below}  result  ", "dim"), size)
+        screen.text(row["result"], "error" if row["error"] else "", indent=f"{below}  ")
+        if full and row["whole"] is not None:
+            screen.line((f"{below}  ── the whole result, {row['result_chars']:,} characters, as the tool returned it ──", "cut"))
+            screen.text(row["whole"], indent=f"{below}  ")
+    else:
+        first = (one_line(row["result"], 300), "error" if row["error"] else "dim")
+        screen.line((f"{below}  → ", "dim"), size, first, shorten=True)
+    for child in call.children:
+        screen.line((f"{below}  ⤷ run {child['run_id'][:8]}  {child['status']}  {child['agent']} · {child['model']}", child["status"]))
+
+
+def _row(screen: Screen, tree: Tree, label: Part, said: Part, timing: Timing, took: float | None) -> None:
+    """A label and what was said, then, in a column of their own, a time bar and how long it took."""
+    width = screen.width or 140
+    size = BAR if width >= 110 else BAR // 2
+    words = fitted(said[0], max(width - size - 11 - len(label[0]), 8), shorten=screen.width is not None)
+    drawn = bar(timing.start, timing.end, tree.length, size)
+    screen.line(label, (words, said[1]), (f" {drawn}", "bar"), (f" {duration(took):>8}", ""), shorten=True)
+
+
+def _no_answer(tree: Tree) -> str:
+    run = tree.run
+    if run["status"] == "running":
+        return "no answer yet: the run is going on" if run["alive"] else "no answer yet: running, as far as can be seen from this machine"
+    if run["status"] == "interrupted":
+        return "no answer: the process ended in the middle of the run"
+    reason = run["error"] or run["stop"]
+    return f"no answer: {run['status']}: {reason}"
+
+
+def show_messages(screen: Screen, rows: Sequence[Mapping[str, Any]], cut: Mapping[int, Cut] | None = None) -> None:
+    for position, row in enumerate(rows):
+        name = f"  answers {row['tool_call_id']}" if row.get("tool_call_id") else ""
+        screen.line((f"[{position + 1}] {row['role']}", "head"), (name, "dim"))
+        if row.get("content"):
+            screen.text(str(row["content"]), indent="  ")
+        for call in row.get("tool_calls") or ():
+            function = call.get("function") or {}
+            screen.line((f"  → {call_text(str(function.get('name')), str(function.get('arguments')))}", ""), (f"  {call.get('id')}", "dim"))
+        known = {"role", "content", "tool_calls", "tool_call_id", "position", "hash", "run_id"}
+        for key in row.keys() - known:
+            screen.line((f"  {key}: {row[key]}", "dim"))
+        if cut and (note := cut.get(position)):
+            screen.line((f"  ✂ the model saw {note.shown:,} of {note.whole:,} characters", "cut"))
+
+
+def show_context(screen: Screen, request: Request, cut: Mapping[int, Cut], title: str) -> None:
+    screen.line((title, "head"))
+    screen.line()
+    show_messages(screen, request.messages, cut)
+    screen.line()
+    names = ", ".join(tool.get("function", {}).get("name", "?") for tool in request.tools) or "none"
+    screen.line((f"tools: {names}", "dim"))
+    screen.line((f"settings: {json.dumps(request.settings, ensure_ascii=False)}", "dim"))
+
+
+def show_diff(screen: Screen, change: ContextDiff, title: str) -> None:
+    screen.line((title, "head"))
+    if change.same:
+        screen.line((f"messages 1 to {change.same} are the same", "dim"))
+    marks = {"added": ("+ ", "answered"), "dropped": ("- ", "failed"), "changed": ("~ ", "stopped")}
+    for one in change.changes:
+        mark, style = marks[one.kind]
+        screen.line()
+        screen.line((f"{mark}[{one.position}] {one.message['role']} {one.kind}", style))
+        if one.before is not None:
+            screen.text(_message_text(one.before), "failed", indent="  - ")
+        screen.text(_message_text(one.message), "failed" if one.kind == "dropped" else "", indent="  - " if one.kind == "dropped" else "  + ")
+        if one.cut is not None:
+            screen.line((f"  ✂ cut: the model saw {one.cut.shown:,} of {one.cut.whole:,} characters", "cut"))
+    if not change.changes:
+        screen.line(("no message differs", ""))
+    for changed, what in ((change.tools_changed, "tools"), (change.settings_changed, "settings")):
+        if changed:
+            screen.line((f"~ the {what} differ", "stopped"))
+
+
+def show_events(screen: Screen, rows: Sequence[Row], where: tzinfo) -> None:
+    for row in rows:
+        style = "error" if row["level"] == "error" else "cut" if row["level"] == "warning" else "dim"
+        clock = local(row["time"], where)[11:] + row["time"][19:23]
+        screen.line((clock, "dim"), (f"  {row['level']:7}", style), (f"  {row['event']:14}  ", "head"), (row["fields"], ""))
+
+
+def _message_text(message: Mapping[str, Any]) -> str:
+    calls = [
+        "→ " + call_text(str((call.get("function") or {}).get("name")), str((call.get("function") or {}).get("arguments")))
+        for call in message.get("tool_calls") or ()
+    ]
+    return "\n".join([str(message["content"])] * bool(message.get("content")) + calls)
+
+
+def _count(value: int | None, noun: str) -> str:
+    return f"{number(value)} {noun}{'s' if value != 1 else ''}"
