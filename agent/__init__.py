@@ -38,7 +38,6 @@ _HOMES = {
     "Agent": "agent.agents",
     "AgentError": "agent.errors",
     "Budget": "agent.ports",
-
     "KeywordModel": "agent.models.keyword",
     "Limits": "agent.limits",
     "Message": "agent.messages",

@@ -90,6 +90,4 @@ def _depth(value: Any) -> int:
     return depth
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_float, strict=False
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_float, strict=False)

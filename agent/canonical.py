@@ -81,7 +81,7 @@ def to_plain(value: Any, _above: tuple[int, ...] = ()) -> Any:
 def _attempt(value: Any, convert: Any) -> Any:
     try:
         return convert()
-    except Exception as error:  # a user's __str__ or generator may raise anything
+    except Exception as error:  # noqa: BLE001 - a user's __str__ or generator may raise anything
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 

@@ -9,23 +9,22 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agent.terminal import call_text, json_text, one_line, visible
+from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why
+from agent.terminal import json_text, visible
 
 if TYPE_CHECKING:
     from agent.agents import Agent
-    from agent.values import Result, Step, Totals
-    from tracing.recorder import Recorder
-    from tracing.run_trace import Log
+    from agent.values import Step
+
+T = TypeVar("T")
 
 EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 3, 130, 143
-
-DEFAULT_DB = "traces.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +45,12 @@ class Options:
 
 
 class Failure(click.ClickException):
-    """One sentence on stderr, and an exit code."""
+    """A usage error, or a store that cannot be used: one sentence on stderr."""
 
-    def __init__(self, text: str, code: int) -> None:
+    exit_code = EXIT_USAGE
+
+    def __init__(self, text: str) -> None:
         super().__init__(visible(text))
-        self.exit_code = code
 
     def show(self, file: Any = None) -> None:
         click.echo(f"agent: {self.message}", err=True)
@@ -60,8 +60,10 @@ def _options(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None
     """The options that commands share."""
     docs = click.option("--docs", metavar="DIR", help="A folder of Markdown to search. [default: the httpx documents]")
     as_json = click.option("--json", is_flag=True, help="Print one JSON object.")
-    agent = click.option("--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable.")
-    chosen = [docs, agent, as_json]
+    agent = click.option(
+        "--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable."
+    )
+    chosen: list[Callable[..., Any]] = [docs, agent, as_json]
     if run:
         chosen += [
             click.option("--db", metavar="PATH", envvar="PLAYHEAD_DB", default=DEFAULT_DB, show_default=True,
@@ -96,9 +98,9 @@ def cli() -> None:
 def ask(question: str, **given: Any) -> None:
     """Answer QUESTION (`-` reads it from stdin)."""
     if question == "-":
-        question = click.get_text_stream("stdin", encoding="utf-8", errors="replace").read()
+        question = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not question.strip():
-        raise Failure("the question is empty: write it as one argument, or - to read it from stdin", EXIT_USAGE)
+        raise Failure("the question is empty: write it as one argument, or - to read it from stdin")
     options = Options(**given)
     sys.exit(_ask(_agent(options), question.strip(), options))
 
@@ -111,16 +113,18 @@ def demo(**given: Any) -> None:
 
     options = Options(**given)
     agent = replace(_agent(options), name="demo", model=demo_model())
-    steps = iter(SITUATIONS)
+    situations = iter(SITUATIONS)
 
     def on_step(step: "Step") -> None:
-        if (situation := next(steps, None)) is not None:
+        if (situation := next(situations, None)) is not None:
             click.echo(f"\n{situation}:")
-        _print_step(step, err=False, size=500)
+        for line in step_lines(step, size=500):
+            click.echo(line)
 
-    if not options.json:
-        click.echo(f"question: {QUESTION}")
-    sys.exit(_ask(agent, QUESTION, options, on_step=None if options.json else on_step))
+    if options.json or options.quiet:
+        sys.exit(_ask(agent, QUESTION, options))
+    click.echo(f"question: {QUESTION}")
+    sys.exit(_ask(agent, QUESTION, options, on_step=on_step))
 
 
 @cli.command()
@@ -132,7 +136,9 @@ def tools(docs: str | None, agent: str | None, json: bool) -> None:
     if json:
         click.echo(json_text({"schema": 1, "agent": chosen.name, "system": chosen.system, "tools": schemas}))
         return
-    click.echo(visible(f"system prompt of {chosen.name}:\n\n{chosen.system or '(none)'}\n\ntools, as sent to the model:\n"))
+    click.echo(
+        visible(f"system prompt of {chosen.name}:\n\n{chosen.system or '(none)'}\n\ntools, as sent to the model:\n")
+    )
     click.echo(json_text(schemas))
 
 
@@ -156,153 +162,92 @@ def _agent(options: Options) -> "Agent":
             for fault in docs.faults:
                 click.echo(visible(f"agent: note: {fault}"), err=True)
             agent = Agent(
-                name="docs", model=load_model(options.model or "keyword"), tools=docs_toolbox(docs), system=SYSTEM_PROMPT
+                name="docs",
+                model=load_model(options.model or "keyword"),
+                tools=docs_toolbox(docs),
+                system=SYSTEM_PROMPT,
             )
         if options.system is not None:
             agent = replace(agent, system=text_or_file(options.system))
         if options.max_steps is not None:
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
     except (LoadError, DocsError, AgentError) as error:
-        raise Failure(str(error), EXIT_USAGE) from error
+        raise Failure(str(error)) from error
     return agent
 
 
 def _ask(agent: "Agent", question: str, options: Options, on_step: "Callable[[Step], None] | None" = None) -> int:
-    """Runs and records one question, prints what there is to print, and returns the exit code."""
+    """Runs and records one question, prints what there is to print, and returns the exit code.
+
+    With `on_step`, the demo's, all goes to stdout, and nothing that differs from run to run is printed.
+    """
     from agent.errors import ModelError
     from agent.models.calling import as_model
+    from agent.stderr_log import log_to_stderr
     from tracing.errors import StoreError
     from tracing.recorder import Recorder
 
-    metadata = _metadata(options.metadata)
     demo = on_step is not None
-    say = (lambda text: None) if options.quiet else lambda text: click.echo(visible(text), err=not demo)
+
+    def say(text: str) -> None:
+        if not options.quiet:
+            click.echo(visible(text), err=not demo)
+
+    def say_step(step: "Step") -> None:
+        for line in step_lines(step):
+            say(line)
+
     try:
-        recorder = Recorder(options.db, log=_log(options.log), strict=True)
+        recorder = Recorder(options.db, log=log_to_stderr(options.log), strict=True)
     except StoreError as error:
-        raise Failure(str(error), EXIT_USAGE) from error
+        raise Failure(str(error)) from error
     if not demo:
         say(f"model: {as_model(agent.model).info.name}")
-        on_step = None if options.quiet else lambda step: _print_step(step, err=True)
-    elif options.quiet:
-        on_step = None
-    terminated = False
-
-    async def perform() -> "Result":
-        nonlocal terminated
-
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            task.cancel()
-
-        task = asyncio.current_task()
-        assert task is not None
-        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
-        return await recorder.run(agent, question, tags=options.tags, metadata=metadata, on_step=on_step)
-
+    interrupt = _Interrupt()
+    work = recorder.run(
+        agent, question, tags=options.tags, metadata=_metadata(options.metadata), on_step=on_step or say_step
+    )
+    failure: str | None = None
     with recorder:
         try:
-            result = asyncio.run(perform())
+            result = asyncio.run(interrupt.watch(work))
         except ModelError as error:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):
-            totals, run_id = _last(recorder)
-            say(f"\n{'terminated' if terminated else 'interrupted'} after {_spent(totals)}")
-            say(_next(run_id, options.db))
-            return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
-        else:
-            failure = None
-    _print_result(result, failure, options, say, demo=demo)
-    return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
-
-
-def _print_result(
-    result: "Result", failure: str | None, options: Options, say: Callable[[str], None], *, demo: bool
-) -> None:
+            if (trace := recorder.last) is not None:
+                say(f"\n{interrupt.name} after {spent(trace.totals)}")
+                say(f"see it: {next_command(trace.run_id, options.db)}")
+            return interrupt.exit_code
     if options.json:
-        click.echo(json_text(_as_json(result, failure, options.db)))
+        click.echo(json_text(result_as_json(result, failure, options.db)))
     elif result.answer is not None:
         click.echo(("\nanswer:\n" if demo else "") + visible(result.answer))
     if failure is not None:
         click.echo(f"agent: {visible(failure)}", err=True)
     elif result.answer is None and not options.json:
-        click.echo(f"agent: no answer: stopped by {_why(result)}", err=True)
-    say(f"\n{result.stop} after {_spent(result.stats)}")
-    say(_next("last" if demo else result.run_id, options.db))
+        click.echo(f"agent: no answer: stopped by {why(result)}", err=True)
+    say(f"\n{result.stop} after {spent(result.stats)}")
+    say(f"see it: {next_command('last' if demo else result.run_id or 'last', options.db)}")
+    return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
 
 
-def _why(result: "Result") -> str:
-    steps = result.stats.steps
-    reasons = {
-        "max_steps": f"max_steps, the limit of {steps} step{'s' if steps != 1 else ''}; allow more with --max-steps",
-        "token_limit": "max_tokens, the limit of tokens",
-        "time_limit": "max_seconds, the limit of time",
-        "refused": "the model, which refused",
-        "content_filter": "the provider's content filter",
-    }
-    return reasons.get(result.stop, result.stop)
+class _Interrupt:
+    """Ctrl-C or SIGTERM while a run goes on: both cancel it, so that its record is closed."""
 
+    def __init__(self) -> None:
+        self.name, self.exit_code = "interrupted", EXIT_INTERRUPTED
 
-def _as_json(result: "Result", failure: str | None, db: str) -> dict[str, Any]:
-    stats = result.stats
-    return {
-        "schema": 1,
-        "run_id": result.run_id,
-        "answer": result.answer,
-        "stop": result.stop,
-        "error": failure,
-        "steps": stats.steps,
-        "tool_calls": stats.tool_calls,
-        "input_tokens": stats.usage.input,
-        "output_tokens": stats.usage.output,
-        "cached_tokens": stats.usage.cached,
-        "reasoning_tokens": stats.usage.reasoning,
-        "unreported_calls": stats.unreported,
-        "db": os.path.abspath(db),
-        "next": [_next_command(result.run_id, db)],
-    }
+    async def watch(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.current_task()
+        assert task is not None
 
+        def terminate() -> None:
+            self.name, self.exit_code = "terminated", EXIT_TERMINATED
+            task.cancel()
 
-def _print_step(step: "Step", *, err: bool, size: int = 100) -> None:
-    for call, observation in zip(step.response.calls, step.observations, strict=True):
-        mark = "✗ " if observation.error is not None else ""
-        cut = f" [cut: {len(observation.whole):,} characters]" if observation.truncated else ""
-        text = call_text(call.name, call.arguments)
-        click.echo(f"[step {step.number}] {one_line(text, 200)} → {mark}{one_line(observation.shown, size)}{cut}", err=err)
-
-
-def _spent(totals: "Totals | None") -> str:
-    if totals is None:
-        return "nothing"
-    usage = totals.usage
-    bound = "at least " if totals.unreported and (usage.input, usage.output) != (None, None) else ""
-    tokens = "tokens unknown"
-    if usage.input is not None or usage.output is not None:
-        tokens = f"{bound}{_count(usage.input)} tokens in, {_count(usage.output)} out"
-    return (
-        f"{totals.steps} step{'s' if totals.steps != 1 else ''}, "
-        f"{totals.tool_calls} tool call{'s' if totals.tool_calls != 1 else ''}, {tokens}"
-    )
-
-
-def _count(number: int | None) -> str:
-    return "unknown" if number is None else f"{number:,}"
-
-
-def _last(recorder: "Recorder") -> "tuple[Totals | None, str | None]":
-    trace = recorder.last
-    return (None, None) if trace is None else (trace.totals, trace.run_id)
-
-
-def _next(run_id: str | None, db: str) -> str:
-    return f"see it: {_next_command(run_id, db)}"
-
-
-def _next_command(run_id: str | None, db: str) -> str:
-    where = "" if db == DEFAULT_DB or os.environ.get("PLAYHEAD_DB") == db else f" --db {db}"
-    return f"viewer show {'last' if run_id is None else run_id[:8]}{where}"
+        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
+        return await work
 
 
 def _metadata(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -310,43 +255,9 @@ def _metadata(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key or not equals:
-            raise Failure(f"--meta takes KEY=VALUE, not {pair!r}", EXIT_USAGE)
+            raise Failure(f"--meta takes KEY=VALUE, not {pair!r}")
         metadata[key] = value
     return metadata
-
-
-def _log(kind: str) -> "Log | None":
-    """Our events, and a user's own lines, to stderr as `--log` says; without it a user's lines go there all the same,
-    because stdout is the answer."""
-    import structlog
-
-    processors = structlog.processors
-    chain: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        processors.add_log_level,
-        processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    if kind == "json":
-        chain += [processors.dict_tracebacks, _json_line]
-    else:
-        chain.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
-    logger = structlog.PrintLoggerFactory(file=sys.stderr)
-    if not structlog.is_configured():
-        structlog.configure(processors=list(chain), logger_factory=logger)
-    if kind == "off":
-        return None
-    ours = structlog.wrap_logger(logger(), processors=list(chain), wrapper_class=structlog.BoundLogger)
-
-    def log(level: str, name: str, fields: Any) -> None:
-        getattr(ours, level)(name, **{f"{key}_" if key in ("event", "level") else key: value for key, value in fields.items()})
-
-    return log
-
-
-def _json_line(logger: Any, method: str, line: Any) -> str:
-    from agent.canonical import to_text
-
-    return to_text(line)
 
 
 def main() -> None:

@@ -187,7 +187,9 @@ def _read(docs: Docs, path: str, start: int, end: int) -> str:
     last = min(end, count, start + MAX_LINES - 1)
     text = "\n".join(f"{number}: {lines[number - 1]}" for number in range(start, last + 1))
     if last < min(end, count):
-        text += f"\n[lines {start} to {last} of {count}, at most {MAX_LINES} at once; read on with {_call(path, last + 1)}]"
+        text += (
+            f"\n[lines {start} to {last} of {count}, at most {MAX_LINES} at once; read on with {_call(path, last + 1)}]"
+        )
     elif last < count:
         text += f"\n[lines {start} to {last} of {count}; read on with {_call(path, last + 1)}]"
     return text

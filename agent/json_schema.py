@@ -116,9 +116,15 @@ def describe(schema: Any, root: Mapping[str, Any]) -> str:
     bounds = [
         f"{word} {schema[key]}"
         for key, word in (
-            ("minimum", "at least"), ("exclusiveMinimum", "more than"), ("maximum", "at most"),
-            ("exclusiveMaximum", "less than"), ("minLength", "of length at least"), ("maxLength", "of length at most"),
-            ("minItems", "with at least"), ("maxItems", "with at most"), ("pattern", "that matches"),
+            ("minimum", "at least"),
+            ("exclusiveMinimum", "more than"),
+            ("maximum", "at most"),
+            ("exclusiveMaximum", "less than"),
+            ("minLength", "of length at least"),
+            ("maxLength", "of length at most"),
+            ("minItems", "with at least"),
+            ("maxItems", "with at most"),
+            ("pattern", "that matches"),
         )
         if key in schema
     ]
@@ -128,8 +134,12 @@ def describe(schema: Any, root: Mapping[str, Any]) -> str:
         text = "an object with " + ", ".join(schema["properties"])
     else:
         words = {
-            "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
-            "object": "an object", "null": "null",
+            "string": "a string",
+            "integer": "an integer",
+            "number": "a number",
+            "boolean": "true or false",
+            "object": "an object",
+            "null": "null",
         }
         text = words.get(str(kind), "of another kind")
     return " ".join([text, *bounds])

@@ -24,11 +24,15 @@ def load_agent(name: str) -> Agent:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        raise LoadError(f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it") from error
+        raise LoadError(
+            f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it"
+        ) from error
     found = getattr(module, attribute, None)
     if isinstance(found, Agent):
         return found
-    what = f"has no {attribute}" if found is None else f"has {attribute}, but it is a {type(found).__name__}, not an Agent"
+    what = (
+        f"has no {attribute}" if found is None else f"has {attribute}, but it is a {type(found).__name__}, not an Agent"
+    )
     agents = [key for key, value in vars(module).items() if isinstance(value, Agent)]
     hint = f"; its agents: {', '.join(agents)}" if agents else ""
     raise LoadError(f"the module {module_name} {what}{hint}")

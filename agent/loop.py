@@ -95,9 +95,7 @@ async def run(
     called after each step. Limits and refusals are values of `Result.stop`. Raises `ModelError` when the model or
     its provider failed, ValueError for a malformed history, and lets CancelledError and KeyboardInterrupt through.
     """
-    return await proceed(
-        agent, opening(agent.system, history, question), budget=budget, on_step=on_step, tell=tell
-    )
+    return await proceed(agent, opening(agent.system, history, question), budget=budget, on_step=on_step, tell=tell)
 
 
 async def proceed(
@@ -115,9 +113,7 @@ async def proceed(
     while True:
         match next_move(progress, budget.stop(progress.totals)):
             case Ask(step):
-                request = Request(
-                    step=step, messages=progress.messages, tools=tools.schemas, settings=agent.settings
-                )
+                request = Request(step=step, messages=progress.messages, tools=tools.schemas, settings=agent.settings)
                 try:
                     response = await model.respond(request, tell)
                 except Exception as error:

@@ -66,7 +66,7 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
     annotations = {}
     for parameter in signature.parameters.values():
         annotation = hints.get(parameter.name, str)
-        annotations[parameter.name] = Optional[annotation] if parameter.default is None else annotation
+        annotations[parameter.name] = Optional[annotation] if parameter.default is None else annotation  # noqa: UP045
     return _build(name, signature, annotations, texts)
 
 
@@ -105,10 +105,11 @@ def _build(
 
     fields: dict[str, Any] = {}
     for position, parameter in enumerate(signature.parameters.values()):
-        default = {} if parameter.default is _EMPTY else {"default": parameter.default}
-        text = {"description": texts[parameter.name]} if parameter.name in texts else {}
+        options: dict[str, Any] = {} if parameter.default is _EMPTY else {"default": parameter.default}
+        if parameter.name in texts:
+            options["description"] = texts[parameter.name]
         # A neutral field name and the real one as alias: pydantic reserves names that a parameter may have.
-        fields[f"p{position}"] = (annotations[parameter.name], Field(alias=parameter.name, **default, **text))
+        fields[f"p{position}"] = (annotations[parameter.name], Field(alias=parameter.name, **options))
     try:
         model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
         schema = normal(_json_schema(model))
@@ -166,7 +167,8 @@ def _json_schema(model: Any) -> dict[str, Any]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Quiet(GenerateJsonSchema):
-        ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            """A default without a JSON form is left out, and that is all there is to say."""
 
     return dict(model.model_json_schema(by_alias=True, schema_generator=Quiet))
 

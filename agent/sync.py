@@ -5,6 +5,7 @@ loop (Jupyter), and for a function that never returns, because a daemon thread d
 """
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
@@ -46,12 +47,14 @@ async def in_thread(function: Callable[[], T]) -> T:
     outcome = _Outcome[T]()
     context = contextvars.copy_context()
 
+    def arrived() -> None:
+        if not done.done():
+            done.set_result(None)
+
     def work() -> None:
         outcome.run(lambda: context.run(function))
-        try:
-            loop.call_soon_threadsafe(lambda: done.done() or done.set_result(None))
-        except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(arrived)
 
     threading.Thread(target=work, name="playhead-tool", daemon=True).start()
     await done
@@ -66,7 +69,7 @@ class _Outcome(Generic[T]):
         self._error: BaseException | None = None
         try:
             self._value = function()
-        except BaseException as error:  # SystemExit and KeyboardInterrupt too: the waiting side decides
+        except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt too: the waiting side decides
             self._error = error
 
     def get(self) -> T:

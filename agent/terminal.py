@@ -9,9 +9,7 @@ import re
 from typing import Any
 
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_UNSAFE = re.compile(
-    f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_BIDI}\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
-)
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_BIDI}\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]")
 _UNSAFE_JSON = re.compile(f"[\x7f-\x9f\u2028\u2029{_BIDI}\ufff9-\ufffb\U000e0000-\U000e007f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

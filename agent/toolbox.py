@@ -79,7 +79,9 @@ class Toolbox:
         try:
             arguments = parse(call.arguments)
         except Unusable as error:
-            return _failed("bad_arguments", f"{call.name} was not run, because of its arguments: {error}. {_usage(made)}")
+            return _failed(
+                "bad_arguments", f"{call.name} was not run, because of its arguments: {error}. {_usage(made)}"
+            )
         bound = made.signature.bind(arguments)
         if isinstance(bound, Rejected):
             return _failed("bad_arguments", f"{call.name} was not run: {bound.reason}. {_usage(made)}")
@@ -89,18 +91,19 @@ class Toolbox:
         except TimeoutError as error:
             if made.timeout is None:
                 return _raised(call.name, error)
-            return _failed("timeout", f"{call.name} gave no answer within {made.timeout:g} seconds. Ask for less, or go on without it.")
+            return _failed(
+                "timeout",
+                f"{call.name} gave no answer within {made.timeout:g} seconds. Ask for less, or go on without it.",
+            )
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             return _raised(call.name, error)  # the tool's own doing, not a cancelled run
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the model is told
             return _raised(call.name, error)
         read_on = made.read_on
-        return observe(
-            value, made.max_chars, None if read_on is None else lambda shown: read_on(arguments, shown)
-        )
+        return observe(value, made.max_chars, None if read_on is None else lambda shown: read_on(arguments, shown))
 
     def _names(self) -> str:
         return ", ".join(self._tools) or "none"
@@ -131,7 +134,7 @@ def _raised(name: str, error: BaseException) -> Observation:
     kind = type(error).__name__
     try:
         said = str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - an error's own str may raise
         said = "an error that cannot be shown"
     seen = observe(f"Error: {name} raised {kind}: {said}" if said else f"Error: {name} raised {kind}.")
     return Observation(shown=seen.shown, whole=seen.whole, truncated=seen.truncated, error=kind)

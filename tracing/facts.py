@@ -92,7 +92,7 @@ class Called(NamedTuple):
     span_id: bytes
     parent_id: bytes
     step: int
-    index: int
+    idx: int
     start_ns: int
     tool: str
     call_id: str
@@ -146,6 +146,4 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = (
-    RunStarted | RunEnded | Said | Asked | Answered | Called | Returned | SpanStarted | SpanEnded | Logged
-)
+Fact = RunStarted | RunEnded | Said | Asked | Answered | Called | Returned | SpanStarted | SpanEnded | Logged

@@ -39,14 +39,16 @@ def open_writing(path: Path) -> sqlite3.Connection:
         connection.execute("commit")
         connection.execute(f"pragma busy_timeout={HOT_BUSY_MS}")
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"cannot write the store {path} ({error}): check its permissions, or give another path") from error
+        raise StoreError(
+            f"cannot write the store {path} ({error}): check its permissions, or give another path"
+        ) from error
     return connection
 
 
 def open_reading(path: Path) -> sqlite3.Connection:
     """A connection that can only read. Raises StoreError for a file that is no trace store."""
     if not path.exists():
-        raise StoreError(f"there is no store {path}: record a run first (agent ask \"...\"), or give its path with --db")
+        raise StoreError(f'there is no store {path}: record a run first (agent ask "..."), or give its path with --db')
     check(path)
     wal = path.with_name(path.name + "-wal")
     connection = None
@@ -76,7 +78,9 @@ def check(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"cannot read {path} ({error.strerror}): check its permissions, or give another path") from error
+        raise StoreError(
+            f"cannot read {path} ({error.strerror}): check its permissions, or give another path"
+        ) from error
     if not head:
         return
     if len(head) < 100 or not head.startswith(_HEADER):
@@ -86,7 +90,9 @@ def check(path: Path) -> None:
     if application != APPLICATION_ID and not (is_new_wal and _is_unwritten(path)):
         raise StoreError(f"{path} is an SQLite file but not a trace store, and is left as it is: give another path")
     if version > VERSION:
-        raise StoreError(f"{path} was written by a newer Playhead (schema {version}, this one knows {VERSION}): upgrade Playhead")
+        raise StoreError(
+            f"{path} was written by a newer Playhead (schema {version}, this one knows {VERSION}): upgrade Playhead"
+        )
 
 
 def _is_unwritten(path: Path) -> bool:
@@ -96,7 +102,7 @@ def _is_unwritten(path: Path) -> bool:
             connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
             (application,) = connection.execute("pragma application_id").fetchone()
             (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-        return application == APPLICATION_ID or tables == 0
+        return bool(application == APPLICATION_ID or tables == 0)
     except sqlite3.Error:
         return False
 
@@ -132,7 +138,7 @@ def _read_copy(path: Path) -> sqlite3.Connection:
 def _is_ready(connection: sqlite3.Connection) -> bool:
     (version,) = connection.execute("pragma user_version").fetchone()
     (mode,) = connection.execute("pragma journal_mode").fetchone()
-    return version == VERSION and mode == "wal"
+    return bool(version == VERSION and mode == "wal")
 
 
 def _make(connection: sqlite3.Connection) -> None:

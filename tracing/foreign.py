@@ -63,5 +63,5 @@ def hear() -> None:
     if isinstance(provider, sdk.TracerProvider):
         with _installing:
             if not hasattr(provider, "_playhead_hears"):
-                provider._playhead_hears = True  # type: ignore[attr-defined]
-                provider.add_span_processor(ForeignSpans())  # type: ignore[arg-type]
+                provider._playhead_hears = True
+                provider.add_span_processor(ForeignSpans())

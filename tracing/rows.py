@@ -15,9 +15,7 @@ from tracing.process import born, host
 _REMEMBERED = 4096
 
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
-_MESSAGE = (
-    "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
-)
+_MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
 _RUN = (
     "insert into run(run_id,trace_id,span_id,parent_span,parent_run,kind,session,agent,model,process,start_ns,question,"
     "start_tip,settings,tools,attrs) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -34,12 +32,8 @@ _CHAT_END = (
     "update span set end_ns=?,duration_ns=?,error=?,response_model=?,finish=?,inp=?,out=?,cached=?,cache_write=?,"
     "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=? where run=? and n=?"
 )
-_TOOL = (
-    "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
-)
-_TOOL_END = (
-    "update span set end_ns=?,duration_ns=?,error=?,result=?,whole=?,chars=?,truncated=? where run=? and n=?"
-)
+_TOOL = "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
+_TOOL_END = "update span set end_ns=?,duration_ns=?,error=?,result=?,whole=?,chars=?,truncated=? where run=? and n=?"
 _SPAN = "insert into span(run,n,span_id,parent_id,kind,step,start_ns,name) values(?,?,?,?,3,?,?,?)"
 _SPAN_END = "update span set end_ns=?,duration_ns=?,error=?,attrs=? where run=? and n=?"
 _EVENT = "insert into event(run,span_id,step,time_ns,level,name,fields) values(?,?,?,?,?,?,?)"
@@ -152,7 +146,7 @@ class Rows:
         self.connection.execute(
             _TOOL,
             (
-                self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.index,
+                self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.idx,
                 fact.start_ns, _clean(fact.tool), _clean(fact.call_id), _clean(fact.arguments),
             ),
         )  # fmt: skip

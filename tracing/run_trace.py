@@ -344,7 +344,9 @@ class RunTrace:
         if isinstance(error, ModelError):
             said = [Said(link) for link in self._chain.extend(error.result.messages)]
             error = error.__cause__ or error
-        self._end(said, "cancelled" if cancelled else "failed", None if cancelled else described(error), None, self.totals)
+        self._end(
+            said, "cancelled" if cancelled else "failed", None if cancelled else described(error), None, self.totals
+        )
 
     def _end(self, said: Sequence[Fact], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
         usage, now = totals.usage, self._clock.wall_ns()
@@ -379,7 +381,7 @@ class RunTrace:
     ) -> facts.Answered:  # fmt: skip
         return facts.Answered(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), error,
-            response and response.model, response and response.finish,
+            None if response is None else response.model, None if response is None else response.finish,
             usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
             tip, raw, call.attempts, call.first_token_ns,
         )  # fmt: skip
@@ -427,6 +429,6 @@ def described(error: BaseException) -> str:
         return "cancelled"
     try:
         text = str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - an error's own str may raise
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

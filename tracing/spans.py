@@ -25,8 +25,11 @@ INTERNAL, CLIENT = SpanKind.INTERNAL, SpanKind.CLIENT
 class Spans:
     def __init__(self, ids: Ids, listeners: "Sequence[SpanProcessor]" = ()) -> None:
         self._ids = ids
-        self._provider = _provider(ids, listeners) if listeners else None
-        self._tracer = self._provider and self._provider.get_tracer("playhead", schema_url=SCHEMA_URL)
+        self._provider: TracerProvider | None = None
+        self._tracer: trace.Tracer | None = None
+        if listeners:
+            self._provider = _provider(ids, listeners)
+            self._tracer = self._provider.get_tracer("playhead", schema_url=SCHEMA_URL)
 
     def start(
         self,
@@ -38,7 +41,9 @@ class Spans:
     ) -> Span:
         """A span under `parent` (None: a new trace). `attributes` is asked only where somebody listens."""
         if self._tracer is not None:
-            above = otel_context.Context() if parent is None else trace.set_span_in_context(parent, otel_context.Context())
+            above = (
+                otel_context.Context() if parent is None else trace.set_span_in_context(parent, otel_context.Context())
+            )
             given = {key: value for key, value in attributes().items() if value is not None}
             span = self._tracer.start_span(name, above, kind, given, start_time=start_ns)
             if span.get_span_context().is_valid:
@@ -48,9 +53,7 @@ class Spans:
         span_id = int.from_bytes(self._ids.new(8), "big")
         return NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
 
-    def end(
-        self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]
-    ) -> None:
+    def end(self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]) -> None:
         if span.is_recording():
             span.set_attributes({key: value for key, value in attributes().items() if value is not None})
             if error is not None:

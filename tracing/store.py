@@ -86,14 +86,16 @@ class Store:
             back = reference.removeprefix("last").removeprefix("~") or "0"
             if not back.isdecimal():
                 raise NoSuchRun(f"{reference!r} names no run: write last, last~1, last~2 and so on")
-            newest = self._all(f"select run_id from runs order by started_at desc limit 1 offset {int(back)}")
+            newest = self._all(f"select run_id from runs order by started_at desc limit 1 offset {int(back)}")  # noqa: S608
             if not newest:
                 count = self._value("select count(*) from run")
                 raise NoSuchRun(f"there is no run {reference}: the store holds {_runs(count)}")
             return str(newest[0]["run_id"])
         digits = reference.lower()
         if not digits or set(digits) - set("0123456789abcdef"):
-            raise NoSuchRun(f"{reference!r} names no run: give a run id, the beginning of one, or last (see: viewer list)")
+            raise NoSuchRun(
+                f"{reference!r} names no run: give a run id, the beginning of one, or last (see: viewer list)"
+            )
         found = self._all(
             "select run_id from run where run_id >= ? and run_id < ? order by run_id limit 9", (digits, digits + "g")
         )
@@ -101,7 +103,9 @@ class Store:
             raise NoSuchRun(f"there is no run {reference} (see: viewer list)")
         if len(found) > 1:
             some = ", ".join(self.short(row["run_id"]) for row in found[:8])
-            raise NoSuchRun(f"{reference} is the beginning of {len(found) if len(found) < 9 else 'many'} runs: give more digits ({some})")
+            raise NoSuchRun(
+                f"{reference} is the beginning of {len(found) if len(found) < 9 else 'many'} runs: give more digits ({some})"
+            )
         return str(found[0]["run_id"])
 
     def short(self, run_id: str) -> str:
@@ -122,9 +126,7 @@ class Store:
 
     # Runs
 
-    def runs(
-        self, wanted: Filter = Filter(), *, sort: str = "time", limit: int | None = None
-    ) -> tuple[list[Row], int]:
+    def runs(self, wanted: Filter = Filter(), *, sort: str = "time", limit: int | None = None) -> tuple[list[Row], int]:
         """The runs, newest or largest first, and how many there are in all. A row has the columns of the `runs`
         view and `alive`; a running run whose process is gone has the status "interrupted"."""
         where, values = _where(wanted)
@@ -260,18 +262,27 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
         if (value := getattr(wanted, column)) is not None:
             add(f"{column} = ?", value)
     if wanted.model is not None:
-        add("(model = ? or run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=1 "
-            "and s.response_model = ?))", wanted.model, wanted.model)
+        add(
+            "(model = ? or run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=1 "
+            "and s.response_model = ?))",
+            wanted.model,
+            wanted.model,
+        )
     if wanted.tool is not None:
-        add("run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=2 and s.name = ?)", wanted.tool)
+        add(
+            "run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=2 and s.name = ?)",
+            wanted.tool,
+        )
     for tag in wanted.tags:
         add("run_id in (select run_id from annotation where kind='tag' and value = ?)", tag)
     for key, value in wanted.metadata.items():
         path = '$."' + key.replace('"', '\\"') + '"'
         add("cast(json_extract(metadata, ?) as text) = ?", path, value)
     if wanted.error:
-        add("(error is not null or run_id in (select r.run_id from span s join run r on r.id=s.run "
-            "where s.error is not null))")
+        add(
+            "(error is not null or run_id in (select r.run_id from span s join run r on r.id=s.run "
+            "where s.error is not null))"
+        )
     if wanted.since is not None:
         add("started_at >= ?", wanted.since)
     if wanted.until is not None:
@@ -281,7 +292,11 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
     if wanted.min_steps is not None:
         add("steps >= ?", wanted.min_steps)
     if wanted.text is not None:
-        add("(instr(lower(question), lower(?)) or instr(lower(coalesce(answer,'')), lower(?)))", wanted.text, wanted.text)
+        add(
+            "(instr(lower(question), lower(?)) or instr(lower(coalesce(answer,'')), lower(?)))",
+            wanted.text,
+            wanted.text,
+        )
     return ("where " + " and ".join(clauses)) if clauses else "", values
 
 

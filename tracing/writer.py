@@ -7,6 +7,7 @@ agent's answer.
 """
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import sys
@@ -75,10 +76,8 @@ class Writer:
             self._flush()
             self.lost += len(self._pending)
             self._pending.clear()
-            try:
+            with contextlib.suppress(sqlite3.Error):  # the end of the process is told by its absence as well
                 self._rows.process_ended(self._clock.wall_ns())
-            except sqlite3.Error:
-                pass  # the end of the process is told by its absence as well
             self._rows.connection.close()
             self._rows = None
         if self.lost:
@@ -111,7 +110,7 @@ class Writer:
             self._pending.clear()
         except sqlite3.OperationalError as error:
             self._wait(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - no fault of the record may reach the agent
             if self._rows is None:
                 self._wait(error)
             else:
@@ -138,7 +137,7 @@ class Writer:
                 self._transact(rows, (self._pending[0],))
             except sqlite3.OperationalError as error:
                 return self._wait(error)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the same
                 self.lost += 1
                 self._trouble(f"one record cannot be written ({type(error).__name__}: {error})")
             self._pending.popleft()
@@ -182,4 +181,4 @@ def warn(text: str) -> None:
     try:
         warnings.warn(f"playhead: {text}", RecorderWarning, stacklevel=2)
     except RecorderWarning:
-        print(f"playhead: {text}", file=sys.stderr)
+        print(f"playhead: {text}", file=sys.stderr)  # noqa: T201

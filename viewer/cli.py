@@ -56,8 +56,11 @@ def cli(context: click.Context, db: str | None) -> None:
 
 @cli.command("list")
 @_db
-@click.option("--status", multiple=True,
-              type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]))
+@click.option(
+    "--status",
+    multiple=True,
+    type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]),
+)
 @click.option("--stop", multiple=True, metavar="STOP", help="answered, max_steps, failed, …")
 @click.option("--agent", metavar="NAME")
 @click.option("--tool", metavar="NAME", help="Runs that called this tool.")
@@ -73,8 +76,9 @@ def cli(context: click.Context, db: str | None) -> None:
 @click.option("-q", "text", metavar="TEXT", help="In the question or the answer.")
 @click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="Runs to show.")
 @click.option("--all", "all_", is_flag=True, help="Show all.")
-@click.option("--sort", type=click.Choice(["time", "cost", "tokens", "steps", "duration"]), default="time",
-              show_default=True)
+@click.option(
+    "--sort", type=click.Choice(["time", "cost", "tokens", "steps", "duration"]), default="time", show_default=True
+)
 @click.option("--content", is_flag=True, help="With --json: the questions and answers too.")
 @_tz
 @_json
@@ -157,7 +161,9 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
         cut = contexts.cuts(request.messages, store.tool_calls(run_id))
         place = f"{store.short(run_id)}:{step}"
         if diff is None:
-            title = f"what the model read before step {step} of run {store.short(run_id)}: {len(request.messages)} messages"
+            title = (
+                f"what the model read before step {step} of run {store.short(run_id)}: {len(request.messages)} messages"
+            )
             command = f"viewer show {place}{_where(context, db)}"
             if as_json:
                 found = {"schema": 1, "run_id": run_id, "step": step, "messages": request.messages, "hashes": request.hashes,
@@ -205,7 +211,9 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
 
         try:
             store.connection.row_factory = None
-            rows = [{key: _plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)]
+            rows = [
+                {key: _plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)
+            ]
         except sqlite3.Error as error:
             raise Failure(f"the query failed: {error}") from error
         except ValueError as error:
@@ -266,9 +274,11 @@ def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
             raise click.UsageError(f"--meta takes KEY=VALUE, not {pair!r}")
         pairs[key] = value
     now, where = datetime.now(UTC), zone(tz)
-    times = {name: moment(given[name], now, where) for name in ("since", "until") if given.get(name)}
-    kept = {key: value for key, value in given.items() if value is not None and key not in ("metadata", "since", "until")}
-    return Filter(metadata=pairs, **times, **kept)
+    kept: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    for name in ("since", "until"):
+        if name in kept:
+            kept[name] = moment(kept[name], now, where)
+    return Filter(**{**kept, "metadata": pairs})
 
 
 def _listed(row: "Row", content: bool) -> "Row":
@@ -293,7 +303,9 @@ def _check_place(tree: "Tree", reference: Reference) -> None:
     if step is None:
         raise NoSuchRun(f"run {tree.short} has no step {reference.step}: it has {len(tree.steps)}")
     if reference.call is not None and not any(one.row["call"] == reference.call for one in step.calls):
-        raise NoSuchRun(f"step {reference.step} of run {tree.short} has no call {reference.call}: it has {len(step.calls)}")
+        raise NoSuchRun(
+            f"step {reference.step} of run {tree.short} has no call {reference.call}: it has {len(step.calls)}"
+        )
 
 
 def _shown(

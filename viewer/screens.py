@@ -72,14 +72,21 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
     parts: list[Part] = [(f"run {tree.short}", "head"), ("  ", ""), (run["status"], run["status"])]
     if run["status"] == "stopped":
         parts.append((f" ({run['stop']})", "stopped"))
-    parts.append((f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {duration(run['duration_ms'])}", ""))
+    parts.append(
+        (f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {duration(run['duration_ms'])}", "")
+    )
     screen.line(*parts, shorten=True)
     partial = bool(run["unreported_calls"])
     tokens = f"{number(run['input_tokens'], at_least=partial)} tokens in, {number(run['output_tokens'], at_least=partial)} out"
     if run["cached_tokens"]:
         tokens += f", {number(run['cached_tokens'])} cached"
     cost = money(run["cost_usd"], at_least=bool(run["unpriced_calls"]))
-    screen.line((f"  {_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}, {tokens}, cost {'unknown' if cost == '?' else cost}", "dim"))
+    screen.line(
+        (
+            f"  {_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}, {tokens}, cost {'unknown' if cost == '?' else cost}",
+            "dim",
+        )
+    )
     labels = [
         f"{name} {value}"
         for name, value in (
@@ -112,7 +119,9 @@ def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | Non
     _row(screen, tree, (f"step {step.number}  {model}: ", "head"), said, step.timing, row["duration_ms"])
     text = (step.message or {}).get("content")
     if text and step.calls:
-        screen.line(("│  ", "dim"), (text if full or detailed else one_line(text, 200), ""), shorten=not (full or detailed))
+        screen.line(
+            ("│  ", "dim"), (text if full or detailed else one_line(text, 200), ""), shorten=not (full or detailed)
+        )
     shown = [one for one in step.calls if call is None or one.row["call"] == call]
     for position, one in enumerate(shown):
         _call(screen, tree, one, last=position == len(shown) - 1, full=full, detailed=detailed)
@@ -139,13 +148,20 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
         screen.line((f"{below}  result  ", "dim"), size)
         screen.text(row["result"], "error" if row["error"] else "", indent=f"{below}  ")
         if full and row["whole"] is not None:
-            screen.line((f"{below}  ── the whole result, {row['result_chars']:,} characters, as the tool returned it ──", "cut"))
+            screen.line(
+                (f"{below}  ── the whole result, {row['result_chars']:,} characters, as the tool returned it ──", "cut")
+            )
             screen.text(row["whole"], indent=f"{below}  ")
     else:
         first = (one_line(row["result"], 300), "error" if row["error"] else "dim")
         screen.line((f"{below}  → ", "dim"), size, first, shorten=True)
     for child in call.children:
-        screen.line((f"{below}  ⤷ run {child['run_id'][:8]}  {child['status']}  {child['agent']} · {child['model']}", child["status"]))
+        screen.line(
+            (
+                f"{below}  ⤷ run {child['run_id'][:8]}  {child['status']}  {child['agent']} · {child['model']}",
+                child["status"],
+            )
+        )
 
 
 def _row(screen: Screen, tree: Tree, label: Part, said: Part, timing: Timing, took: float | None) -> None:
@@ -160,7 +176,11 @@ def _row(screen: Screen, tree: Tree, label: Part, said: Part, timing: Timing, to
 def _no_answer(tree: Tree) -> str:
     run = tree.run
     if run["status"] == "running":
-        return "no answer yet: the run is going on" if run["alive"] else "no answer yet: running, as far as can be seen from this machine"
+        return (
+            "no answer yet: the run is going on"
+            if run["alive"]
+            else "no answer yet: running, as far as can be seen from this machine"
+        )
     if run["status"] == "interrupted":
         return "no answer: the process ended in the middle of the run"
     reason = run["error"] or run["stop"]
@@ -175,7 +195,10 @@ def show_messages(screen: Screen, rows: Sequence[Mapping[str, Any]], cut: Mappin
             screen.text(str(row["content"]), indent="  ")
         for call in row.get("tool_calls") or ():
             function = call.get("function") or {}
-            screen.line((f"  → {call_text(str(function.get('name')), str(function.get('arguments')))}", ""), (f"  {call.get('id')}", "dim"))
+            screen.line(
+                (f"  → {call_text(str(function.get('name')), str(function.get('arguments')))}", ""),
+                (f"  {call.get('id')}", "dim"),
+            )
         known = {"role", "content", "tool_calls", "tool_call_id", "position", "hash", "run_id"}
         for key in row.keys() - known:
             screen.line((f"  {key}: {row[key]}", "dim"))
@@ -204,7 +227,11 @@ def show_diff(screen: Screen, change: ContextDiff, title: str) -> None:
         screen.line((f"{mark}[{one.position}] {one.message['role']} {one.kind}", style))
         if one.before is not None:
             screen.text(_message_text(one.before), "failed", indent="  - ")
-        screen.text(_message_text(one.message), "failed" if one.kind == "dropped" else "", indent="  - " if one.kind == "dropped" else "  + ")
+        screen.text(
+            _message_text(one.message),
+            "failed" if one.kind == "dropped" else "",
+            indent="  - " if one.kind == "dropped" else "  + ",
+        )
         if one.cut is not None:
             screen.line((f"  ✂ cut: the model saw {one.cut.shown:,} of {one.cut.whole:,} characters", "cut"))
     if not change.changes:
@@ -218,12 +245,15 @@ def show_events(screen: Screen, rows: Sequence[Row], where: tzinfo) -> None:
     for row in rows:
         style = "error" if row["level"] == "error" else "cut" if row["level"] == "warning" else "dim"
         clock = local(row["time"], where)[11:] + row["time"][19:23]
-        screen.line((clock, "dim"), (f"  {row['level']:7}", style), (f"  {row['event']:14}  ", "head"), (row["fields"], ""))
+        screen.line(
+            (clock, "dim"), (f"  {row['level']:7}", style), (f"  {row['event']:14}  ", "head"), (row["fields"], "")
+        )
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
     calls = [
-        "→ " + call_text(str((call.get("function") or {}).get("name")), str((call.get("function") or {}).get("arguments")))
+        "→ "
+        + call_text(str((call.get("function") or {}).get("name")), str((call.get("function") or {}).get("arguments")))
         for call in message.get("tool_calls") or ()
     ]
     return "\n".join([str(message["content"])] * bool(message.get("content")) + calls)

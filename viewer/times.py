@@ -55,5 +55,7 @@ def _moment(text: str, now: datetime, where: tzinfo) -> datetime:
     try:
         when = datetime.fromisoformat(text)
     except ValueError as error:
-        raise BadTime(f"{text!r} is no time: write 90m, 2h, 7d, today, yesterday, 2026-11-24 or 2026-11-24T14:00") from error
+        raise BadTime(
+            f"{text!r} is no time: write 90m, 2h, 7d, today, yesterday, 2026-11-24 or 2026-11-24T14:00"
+        ) from error
     return when if when.tzinfo else when.replace(tzinfo=where)

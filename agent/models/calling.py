@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from agent.models.wire import first_choice, to_response
+from agent.models.wire import first_choice, read, to_response
 from agent.ports import Model, ModelInfo, Tell
 from agent.sync import in_thread
 from agent.values import Request, Response
@@ -13,7 +13,7 @@ from agent.values import Request, Response
 def as_model(model: Model | Callable[..., Any]) -> Model:
     """`model` itself if it is one, else the callable wrapped. Raises TypeError for anything else."""
     if hasattr(model, "respond") and hasattr(model, "info"):
-        return model  # type: ignore[return-value]
+        return model
     if callable(model):
         return CallableModel(model)
     raise TypeError(f"an agent's model must be a Model or a callable over messages, not {type(model).__name__}")
@@ -49,8 +49,7 @@ class CallableModel:
         finish = model = None
         if hasattr(message, "choices") or (isinstance(message, dict) and "choices" in message):
             completion = message
-            read = completion.get if isinstance(completion, dict) else lambda name: getattr(completion, name, None)
-            usage, model = read("usage") if usage is None else usage, read("model")
+            usage, model = read(completion, "usage") if usage is None else usage, read(completion, "model")
             message, finish = first_choice(completion)
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
 
@@ -62,13 +61,17 @@ def _takes_two(function: Callable[..., Any]) -> bool:
         return False
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return True
-    return sum(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) and
-               parameter.default is parameter.empty for parameter in parameters) >= 2
+    return (
+        sum(
+            parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            and parameter.default is parameter.empty
+            for parameter in parameters
+        )
+        >= 2
+    )
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
-
-

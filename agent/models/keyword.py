@@ -193,7 +193,9 @@ def _response(request: Request, *, content: str | None = None, calls: Iterable[W
 
 
 def _count(messages: Iterable[Message]) -> int:
-    return sum(_words([message.content or "", *(call.arguments for call in message.tool_calls)]) for message in messages)
+    return sum(
+        _words([message.content or "", *(call.arguments for call in message.tool_calls)]) for message in messages
+    )
 
 
 def _words(texts: Iterable[str]) -> int:

@@ -129,6 +129,7 @@ PHRASAL_VERBS = {
 }
 """Two words, the second perhaps a few words later, that mean one."""
 
+
 def _pairs_of(text: str) -> dict[str, str]:
     return dict(pair.split(":") for pair in text.split())
 

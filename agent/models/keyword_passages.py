@@ -17,7 +17,7 @@ MAX_PASSAGES = 5
 MAX_LINES = 12
 """Of one passage; a shorter one grows with its section up to GROW_LINES."""
 GROW_LINES = 9
-MAX_ALL_LINES = 42
+MAX_ALL_LINES = 36
 ENOUGH = 0.5
 """The share of the question's weight that the best passage must have."""
 CLOSE = 0.6
@@ -27,9 +27,9 @@ MISSING_LOOSE = 0.3
 """What is left of the weight of a word with synonyms that no document has."""
 IN_HEADING, IN_NEIGHBOUR, IN_NAME = 1.1, 0.5, 0.7
 """What a word counts there, compared with one in the passage itself."""
-CODE = 0.85
+CODE = 0.8
 """What code is worth, compared with prose."""
-NAME, PHRASE, ONE_LINE, NUMBER = 0.25, 0.3, 0.15, 0.3
+NAME, PHRASE, ONE_LINE, NUMBER = 0.25, 0.3, 0.3, 0.3
 LEAST = 0.6
 
 _HEADING = re.compile(r"#{1,6}\s")

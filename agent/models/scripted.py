@@ -47,7 +47,9 @@ class ScriptedModel:
             except ValueError as error:
                 raise ScriptError(f"{path}, line {number}: not JSON: {error}") from error
             if not isinstance(response, str | dict):
-                raise ScriptError(f"{path}, line {number}: a response is a string or an object with content or tool_calls")
+                raise ScriptError(
+                    f"{path}, line {number}: a response is a string or an object with content or tool_calls"
+                )
             responses.append(response)
         return cls(responses, name=f"script:{Path(path).name}")
 
@@ -69,8 +71,10 @@ class ScriptedModel:
         finish = model = None
         if isinstance(message, Mapping):
             message = dict(message)
-            usage, finish, model = (message.pop(key, default) for key, default in
-                                    (("usage", usage), ("finish_reason", None), ("model", None)))
+            usage, finish, model = (
+                message.pop(key, default)
+                for key, default in (("usage", usage), ("finish_reason", None), ("model", None))
+            )
             if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
                 usage = Usage(**usage)
             message["tool_calls"] = [

@@ -64,13 +64,13 @@ def to_usage(usage: Any) -> Usage:
     """A chat-completions usage (dict or object) or a `Usage`; what is missing or no count is None."""
     if isinstance(usage, Usage):
         return usage
-    prompt, completion = _get(usage, "prompt_tokens_details"), _get(usage, "completion_tokens_details")
+    prompt, completion = read(usage, "prompt_tokens_details"), read(usage, "completion_tokens_details")
     return Usage(
-        input=_count(_get(usage, "prompt_tokens")),
-        output=_count(_get(usage, "completion_tokens")),
-        cached=_count(_get(prompt, "cached_tokens")),
-        reasoning=_count(_get(completion, "reasoning_tokens")),
-        cache_write=_count(_get(prompt, "cache_write_tokens")),
+        input=_count(read(usage, "prompt_tokens")),
+        output=_count(read(usage, "completion_tokens")),
+        cached=_count(read(prompt, "cached_tokens")),
+        reasoning=_count(read(completion, "reasoning_tokens")),
+        cache_write=_count(read(prompt, "cache_write_tokens")),
     )
 
 
@@ -92,16 +92,15 @@ def _as_dict(message: Any) -> dict[str, Any]:
 def _raw_call(call: Any, step: int, index: int) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
-    function = _get(call, "function")
-    arguments = _get(function, "arguments")
+    function = read(call, "function")
+    arguments = read(function, "arguments")
     if not isinstance(arguments, str):
         arguments = "" if arguments is None else to_json(arguments)
-    return ToolCall(
-        str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments, step=step, index=index
-    )
+    return ToolCall(str(read(call, "id") or ""), str(read(function, "name") or ""), arguments, step=step, index=index)
 
 
-def _get(thing: Any, name: str) -> Any:
+def read(thing: Any, name: str) -> Any:
+    """A field of a dict or of an object; None where it has none."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
@@ -115,7 +114,7 @@ def _refuse(constant: str) -> None:
 
 def first_choice(completion: Any) -> tuple[Any, str | None]:
     """The message and the finish reason of a whole chat completion. Raises ValueError where it has no choice."""
-    choices = _get(completion, "choices")
+    choices = read(completion, "choices")
     if not isinstance(choices, Sequence) or not choices:
         raise ValueError("the completion has no choices")
-    return _get(choices[0], "message"), _get(choices[0], "finish_reason")
+    return read(choices[0], "message"), read(choices[0], "finish_reason")

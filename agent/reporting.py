@@ -1,0 +1,75 @@
+"""What a command line says of a run: steps, totals, why there is no answer, what to do next."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from agent.terminal import call_text, one_line
+from agent.values import Result, Step, Totals
+
+DEFAULT_DB = "traces.db"
+
+
+def step_lines(step: Step, size: int = 100) -> Iterator[str]:
+    """`[step N] tool(arguments) → first words of the result`, one for each call."""
+    for call, observation in zip(step.response.calls, step.observations, strict=True):
+        mark = "✗ " if observation.error is not None else ""
+        cut = f" [cut: {len(observation.whole):,} characters]" if observation.truncated else ""
+        called = one_line(call_text(call.name, call.arguments), 200)
+        yield f"[step {step.number}] {called} → {mark}{one_line(observation.shown, size)}{cut}"
+
+
+def spent(totals: Totals) -> str:
+    usage = totals.usage
+    tokens = "tokens unknown"
+    if usage.input is not None or usage.output is not None:
+        bound = "at least " if totals.unreported else ""
+        tokens = f"{bound}{_number(usage.input)} tokens in, {_number(usage.output)} out"
+    return f"{_count(totals.steps, 'step')}, {_count(totals.tool_calls, 'tool call')}, {tokens}"
+
+
+def why(result: Result) -> str:
+    """The limit, or whatever else, that left a run without an answer."""
+    reasons = {
+        "max_steps": f"max_steps, the limit of {_count(result.stats.steps, 'step')}; allow more with --max-steps",
+        "token_limit": "max_tokens, the limit of tokens",
+        "time_limit": "max_seconds, the limit of time",
+        "refused": "the model, which refused",
+        "content_filter": "the provider's content filter",
+    }
+    return reasons.get(result.stop, result.stop)
+
+
+def next_command(run: str, db: str) -> str:
+    """The command that shows a run, by its id or as `last`."""
+    default = os.environ.get("PLAYHEAD_DB") or DEFAULT_DB
+    return f"viewer show {run[:8]}" + ("" if db == default else f" --db {shlex.quote(db)}")
+
+
+def result_as_json(result: Result, error: str | None, db: str) -> dict[str, Any]:
+    stats = result.stats
+    return {
+        "schema": 1,
+        "run_id": result.run_id,
+        "answer": result.answer,
+        "stop": result.stop,
+        "error": error,
+        "steps": stats.steps,
+        "tool_calls": stats.tool_calls,
+        "input_tokens": stats.usage.input,
+        "output_tokens": stats.usage.output,
+        "cached_tokens": stats.usage.cached,
+        "reasoning_tokens": stats.usage.reasoning,
+        "unreported_calls": stats.unreported,
+        "db": os.path.abspath(db),
+        "next": [next_command(result.run_id or "last", db)],
+    }
+
+
+def _count(value: int, noun: str) -> str:
+    return f"{value} {noun}{'s' if value != 1 else ''}"
+
+
+def _number(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
