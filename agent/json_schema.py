@@ -14,18 +14,18 @@ from agent.arguments import json_kind
 def normal(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an arguments object in its normal form."""
     out = dict(_normal(schema))
-    out.pop("additionalProperties", None)
     out.setdefault("properties", {})
     return out
 
 
 def _normal(schema: Any) -> Any:
-    """A schema without what says nothing: titles, a true `additionalProperties`, an enum beside its const."""
+    """A schema without what says nothing, or is said by some releases only: titles, a plain `additionalProperties`, an
+    enum beside its const."""
     if not isinstance(schema, dict):
         return schema
     out: dict[str, Any] = {}
     for key, value in schema.items():
-        if key == "title" or (key == "additionalProperties" and value is True):
+        if key == "title" or (key == "additionalProperties" and isinstance(value, bool)):
             continue
         if key in ("properties", "$defs"):
             out[key] = {name: _normal(inner) for name, inner in value.items()}
@@ -46,61 +46,56 @@ def _normal(schema: Any) -> Any:
     return out
 
 
-def bool_for_number(schema: Any, value: Any, defs: Mapping[str, Any], path: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-    """Where true or false stands for a number, the path to it: Python takes True for 1, and no model means that."""
-    if not isinstance(schema, Mapping):
-        return ()
-    if "$ref" in schema:
-        return bool_for_number(defs.get(schema["$ref"].rpartition("/")[2]), value, defs, path)
+def refusal(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
+    """Why arguments are refused before pydantic sees them, or None.
+
+    Python takes True for 1, and no model means that; and a parameter that there is not was meant for something else.
+    """
+    properties = schema["properties"]
+    unknown = [name for name in arguments if name not in properties]
+    if unknown:
+        return f"there is no parameter {unknown[0]} (the parameters are: {', '.join(properties) or 'none'})"
+    return _bool_for_number(schema, arguments, schema, ())
+
+
+def _bool_for_number(schema: Any, value: Any, root: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
+    schema = _resolved(schema, root)
     if branches := schema.get("anyOf") or schema.get("oneOf"):
-        found = [bool_for_number(branch, value, defs, path) for branch in branches]
-        fits = any(branch.get("type") == "boolean" for branch in branches if isinstance(branch, Mapping))
-        return () if isinstance(value, bool) and fits else next((place for place in found if place), ())
+        if isinstance(value, bool) and any(_resolved(branch, root).get("type") == "boolean" for branch in branches):
+            return None
+        found = (_bool_for_number(branch, value, root, path) for branch in branches)
+        return next((reason for reason in found if reason), None)
     if isinstance(value, bool):
-        return path if schema.get("type") in ("integer", "number") else ()
-    if isinstance(value, dict):
-        inner = schema.get("properties", {})
-        rest = schema.get("additionalProperties")
+        number = schema.get("type") in ("integer", "number")
+        return f"{_dotted(path)} must be {describe(schema, root)}; it was true or false" if number else None
+    if isinstance(value, Mapping):
+        inner, rest = schema.get("properties", {}), schema.get("additionalProperties")
         items = [(key, item, inner.get(key, rest)) for key, item in value.items()]
     elif isinstance(value, list):
         items = [(position, item, schema.get("items")) for position, item in enumerate(value)]
     else:
-        return ()
-    for key, item, item_schema in items:
-        if place := bool_for_number(item_schema, item, defs, (*path, key)):
-            return place
-    return ()
+        return None
+    reasons = (_bool_for_number(item_schema, item, root, (*path, key)) for key, item, item_schema in items)
+    return next((reason for reason in reasons if reason), None)
 
 
-def reasons(errors: list[Any], schema: dict[str, Any]) -> str:
-    """One clause for each parameter that is wrong."""
-    reasons: dict[str, str] = {}
+def reasons(errors: list[Any], schema: Mapping[str, Any]) -> str:
+    """One clause for each parameter that is wrong, from pydantic's errors."""
+    clauses: dict[str, str] = {}
     for error in errors:
         path = tuple(error["loc"])
         top = str(path[0]) if path else ""
+        allowed = describe(schema["properties"].get(top), schema)
         if error["type"] == "missing":
-            reason = f"{_dotted(path)} is required"
-        elif error["type"] == "extra_forbidden" and len(path) == 1:
-            allowed = ", ".join(schema["properties"]) or "none"
-            reason = f"there is no parameter {top} (the parameters are: {allowed})"
+            clause = f"{_dotted(path)} is required"
         elif len(path) == 1:
-            reason = must_be(path, schema, error["input"])
+            clause = f"{top} must be {allowed}; it was {json_kind(error['input'])}"
         elif _is_choice(schema["properties"].get(top)):
-            reason = f"{top} must be {describe(schema['properties'][top], schema)}"
+            clause = f"{top} must be {allowed}"
         else:
-            reason = f"{_dotted(path)} is not valid ({error['type'].replace('_', ' ')})"
-        reasons.setdefault(top, reason)
-    return "; ".join(reasons.values())
-
-
-def must_be(path: tuple[Any, ...], schema: dict[str, Any], value: Any) -> str:
-    inner: Any = schema
-    for key in path:
-        inner = _resolved(inner, schema)
-        inner = inner.get("properties", {}).get(key) if isinstance(key, str) else inner.get("items")
-        if inner is None:
-            return f"{_dotted(path)} is not valid: it was {json_kind(value)}"
-    return f"{_dotted(path)} must be {describe(inner, schema)}; it was {json_kind(value)}"
+            clause = f"{_dotted(path)} is not valid ({error['type'].replace('_', ' ')})"
+        clauses.setdefault(top, clause)
+    return "; ".join(clauses.values())
 
 
 def describe(schema: Any, root: Mapping[str, Any]) -> str:

@@ -4,15 +4,17 @@ pydantic does the validation; `json_schema` says what is allowed in a form that 
 arguments were refused.
 """
 
+import copy
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import FrameType
 from typing import Annotated, Any, Literal, Optional, Union
 
 from agent.errors import ToolDefinitionError
-from agent.json_schema import bool_for_number, must_be, normal, reasons
+from agent.json_schema import normal, reasons, refusal
 
 _EMPTY = inspect.Parameter.empty
 
@@ -63,11 +65,14 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
         listed = ", ".join(sorted(unknown))
         raise ToolDefinitionError(f"the tool {name} has no parameter {listed}: its texts must name its parameters")
     hints = _hints(function, name)
-    annotations = {}
+    fields = []
     for parameter in signature.parameters.values():
         annotation = hints.get(parameter.name, str)
-        annotations[parameter.name] = Optional[annotation] if parameter.default is None else annotation  # noqa: UP045
-    return _build(name, signature, annotations, texts)
+        if parameter.default is None:
+            annotation = Optional[annotation]  # noqa: UP045 - it may be a string or a form that has no |
+        positional = parameter.kind is parameter.POSITIONAL_ONLY
+        fields.append(_Field(parameter.name, annotation, parameter.default, positional))
+    return _build(name, fields, texts)
 
 
 def from_schema(name: str, parameters: Mapping[str, Any], function: Callable[..., Any]) -> Signature:
@@ -87,61 +92,64 @@ def from_schema(name: str, parameters: Mapping[str, Any], function: Callable[...
             f"the function of the tool {name} does not take its schema's parameters ({listed}): {error}"
         ) from error
     fields = [
-        inspect.Parameter(
-            property_name, inspect.Parameter.KEYWORD_ONLY, default=_EMPTY if property_name in required else None
-        )
-        for property_name in properties
+        _Field(key, _annotation(schema), _EMPTY if key in required else None) for key, schema in properties.items()
     ]
-    annotations = {property_name: _annotation(schema) for property_name, schema in properties.items()}
-    built = _build(name, inspect.Signature(fields), annotations, {})
-    return Signature(dict(parameters), built.bind)
+    return Signature(copy.deepcopy(dict(parameters)), _build(name, fields, {}).bind)
 
 
-def _build(
-    name: str, signature: inspect.Signature, annotations: Mapping[str, Any], texts: Mapping[str, str]
-) -> Signature:
-    from pydantic import ConfigDict, Field, ValidationError, create_model
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    annotation: Any
+    default: Any
+    positional: bool = False
+
+
+def _build(name: str, fields: Sequence[_Field], texts: Mapping[str, str]) -> Signature:
+    from pydantic import Field, ValidationError, create_model
     from pydantic.errors import PydanticUserError
 
-    fields: dict[str, Any] = {}
-    for position, parameter in enumerate(signature.parameters.values()):
-        options: dict[str, Any] = {} if parameter.default is _EMPTY else {"default": parameter.default}
-        if parameter.name in texts:
-            options["description"] = texts[parameter.name]
-        # A neutral field name and the real one as alias: pydantic reserves names that a parameter may have.
-        fields[f"p{position}"] = (annotations[parameter.name], Field(alias=parameter.name, **options))
+    definitions: dict[str, Any] = {}
+    for position, field in enumerate(fields):
+        options: dict[str, Any] = {} if field.default is _EMPTY else {"default": field.default}
+        if field.name in texts:
+            options["description"] = texts[field.name]
+        # A neutral name and the real one as alias: pydantic reserves names that a parameter may have.
+        definitions[f"p{position}"] = (field.annotation, Field(alias=field.name, **options))
     try:
-        model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        model = create_model("Arguments", **definitions)
         schema = normal(_json_schema(model))
     except (PydanticUserError, NameError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise ToolDefinitionError(f"the tool {name} has a parameter without a JSON form: {reason}") from error
-    parameters = list(signature.parameters.values())
 
     def bind(arguments: dict[str, Any]) -> Bound | Rejected:
-        if path := bool_for_number(schema, arguments, schema.get("$defs", {})):
-            return Rejected(must_be(path, schema, True))
+        if reason := refusal(arguments, schema):
+            return Rejected(reason)
         try:
             validated = model.model_validate(arguments)
         except ValidationError as error:
             return Rejected(reasons(error.errors(include_url=False, include_context=False), schema))
-        given = {parameters[int(field[1:])].name: getattr(validated, field) for field in validated.model_fields_set}
-        first = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
-        positional = tuple(given.pop(parameter.name, parameter.default) for parameter in first)
+        given = {fields[int(place[1:])].name: getattr(validated, place) for place in validated.model_fields_set}
+        positional = tuple(given.pop(field.name, field.default) for field in fields if field.positional)
         return Bound(positional, given)
 
     return Signature(schema, bind)
 
 
 def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    """The annotations, resolved; names of an enclosing function are looked for in the frames that called us."""
+    """The annotations, resolved; names of an enclosing function are found in the frames that are running it."""
     target = function if inspect.isroutine(function) else type(function).__call__
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "agent" and frame.f_back is not None:
+    home = getattr(inspect.unwrap(function), "__globals__", None)
+    local: dict[str, Any] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals is home and frame.f_locals is not home:
+            local = {**frame.f_locals, **local}
         frame = frame.f_back
     try:
-        return typing.get_type_hints(target, localns=dict(frame.f_locals), include_extras=True)
-    except NameError as error:
+        return typing.get_type_hints(target, localns=local, include_extras=True)
+    except (NameError, TypeError) as error:
         raise ToolDefinitionError(f"the tool {name} has an annotation that cannot be resolved: {error}") from error
 
 

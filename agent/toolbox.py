@@ -100,6 +100,8 @@ class Toolbox:
             if task is None or task.cancelling():
                 raise
             return _raised(call.name, error)  # the tool's own doing, not a cancelled run
+        except _Stopped as error:
+            return _raised(call.name, error.__cause__ or error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the model is told
             return _raised(call.name, error)
         read_on = made.read_on
@@ -109,10 +111,21 @@ class Toolbox:
         return ", ".join(self._tools) or "none"
 
 
+class _Stopped(Exception):
+    """A tool raised StopIteration, which is the cause of this."""
+
+
 async def _perform(function: Callable[..., Any], bound: Bound) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(*bound.positional, **bound.named)
-    value = await in_thread(lambda: function(*bound.positional, **bound.named))
+
+    def perform() -> Any:
+        try:
+            return function(*bound.positional, **bound.named)
+        except StopIteration as error:  # it cannot pass through a coroutine as it is
+            raise _Stopped from error
+
+    value = await in_thread(perform)
     return await value if inspect.isawaitable(value) else value
 
 

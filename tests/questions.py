@@ -265,6 +265,210 @@ ANSWERED = (
         ("advanced/text-encodings.md", "`default_encoding` can be a function that takes the bytes"),
         ("advanced/text-encodings.md", "With `chardet` the function would be"),
     ),
+    _ask(
+        "What is the default timeout?",
+        ("advanced/timeouts.md", "Each of the four is 5.0 seconds"),
+        ("advanced/timeouts.md", "httpx has timeouts everywhere and by default"),
+        ("quickstart.md", "Every request has a timeout: by default"),
+        ("compatibility.md", "httpx has a default timeout of 5 seconds"),
+    ),
+    _ask(
+        "Can I set different timeouts for connecting and for reading?",
+        ("advanced/timeouts.md", "means 60 seconds to connect"),
+    ),
+    _ask(
+        "Are timed out requests retried?",
+        ("advanced/timeouts.md", "A `ReadTimeout` is never retried"),
+        ("advanced/transports.md", "Retries cover connecting only"),
+    ),
+    _ask(
+        "Does httpx follow redirects automatically?",
+        ("quickstart.md", "httpx does not follow redirects by default"),
+        ("compatibility.md", "httpx does not follow redirects by default"),
+        ("troubleshooting.md", "httpx does not follow redirects by default"),
+        ("index.md", "Redirects are not followed by default"),
+    ),
+    _ask(
+        "How do I post a JSON body?",
+        ("quickstart.md", "`json=` encodes the value"),
+    ),
+    _ask(
+        "How do I send form data?",
+        ("quickstart.md", "A dictionary in `data=` is sent as an HTML form"),
+    ),
+    _ask(
+        "What's the difference between response.text and response.content?",
+        ("quickstart.md", "`response.text` is the decoded text"),
+    ),
+    _ask(
+        "How do I make httpx raise an exception on 404?",
+        ("quickstart.md", "call `response.raise_for_status()`"),
+        ("index.md", "call `response.raise_for_status()`"),
+        ("exceptions.md", "`HTTPStatusError` is raised by `response.raise_for_status()`"),
+    ),
+    _ask(
+        "How can I show a progress bar while downloading?",
+        ("quickstart.md", "suits a progress bar"),
+        ("advanced/clients.md", "## Watching the progress of a download"),
+    ),
+    _ask(
+        "How do I make a lot of requests concurrently?",
+        ("async.md", "`asyncio.gather` runs requests concurrently"),
+    ),
+    _ask(
+        "How do I close an async client?",
+        ("async.md", "Closing a client: `await client.aclose()`"),
+        ("async.md", "Use `async with`, or call"),
+    ),
+    _ask(
+        "Why is HTTP/2 not used for plain http URLs?",
+        ("http2.md", "HTTP/2 is negotiated in the TLS handshake"),
+    ),
+    _ask(
+        "What do I gain from HTTP/2?",
+        ("http2.md", "HTTP/2 helps when many requests go to one host"),
+        ("http2.md", "Many requests share one TCP connection"),
+    ),
+    _ask(
+        "Which environment variables are read?",
+        ("environment_variables.md", "httpx reads a few environment variables"),
+        ("environment_variables.md", "| `HTTP_PROXY` | proxy for"),
+    ),
+    _ask(
+        "Does the client read my .netrc file?",
+        ("advanced/authentication.md", "httpx does not read a netrc file by itself"),
+        ("environment_variables.md", "httpx does not read a netrc file unless"),
+        ("compatibility.md", "httpx does not use a netrc file unless"),
+        ("advanced/authentication.md", "looks up the host in a netrc file"),
+    ),
+    _ask(
+        "How do I write a custom authentication scheme that refreshes tokens?",
+        ("advanced/authentication.md", "Subclass `httpx.Auth` and write `auth_flow`"),
+        ("advanced/authentication.md", "This one fetches a new token"),
+    ),
+    _ask(
+        "How can I turn off auth for a single request?",
+        ("advanced/authentication.md", "`auth=None` on a request switches off"),
+        ("advanced/clients.md", "`auth=None` on a request sends no authentication"),
+    ),
+    _ask(
+        "Can I use a self-signed certificate?",
+        ("advanced/ssl.md", "Make an `ssl.SSLContext` and pass it as"),
+        ("troubleshooting.md", "For a private authority, trust it"),
+    ),
+    _ask(
+        "How do I trust the certificates of my operating system?",
+        ("advanced/ssl.md", "To trust the authorities of the operating system"),
+    ),
+    _ask(
+        "Can I use SOCKS5 proxies?",
+        ("advanced/proxies.md", "SOCKS5 proxies need the extra"),
+    ),
+    _ask(
+        "What happens if the proxy refuses the connection?",
+        ("advanced/proxies.md", "When the proxy refuses the tunnel"),
+        ("exceptions.md", "`ProxyError` means that the proxy refused"),
+    ),
+    _ask(
+        "What happens when all connections in the pool are busy?",
+        ("advanced/resource-limits.md", "A request that finds no free connection waits"),
+        ("troubleshooting.md", "All connections are in use"),
+        ("advanced/timeouts.md", "A `PoolTimeout` means that all connections"),
+    ),
+    _ask(
+        "How do I disable keep-alive?",
+        ("advanced/resource-limits.md", "`max_keepalive_connections=0` closes each connection"),
+    ),
+    _ask(
+        "Where can I set the source IP address that connections come from?",
+        ("advanced/transports.md", "local address to connect from"),
+    ),
+    _ask(
+        "How do I test my Flask or Django app without a network?",
+        ("advanced/transports.md", "`httpx.WSGITransport(app=app)` calls a WSGI application"),
+    ),
+    _ask(
+        "How do I write my own transport class?",
+        ("advanced/transports.md", "Subclass `httpx.BaseTransport` and write"),
+    ),
+    _ask(
+        "Are hooks called for redirected requests too?",
+        ("advanced/event-hooks.md", "Hooks run once for each request that is really sent"),
+    ),
+    _ask(
+        "How do I get the TLS version of a connection?",
+        ("advanced/extensions.md", 'stream.get_extra_info("ssl_object").version()'),
+        ("advanced/extensions.md", "`network_stream` gives access"),
+    ),
+    _ask(
+        "How can I override the SNI hostname?",
+        ("advanced/extensions.md", "`sni_hostname` sets the server name"),
+        ("advanced/ssl.md", "The `sni_hostname` extension sets"),
+    ),
+    _ask(
+        "How do I change the character encoding of a response?",
+        ("advanced/text-encodings.md", "Assign `response.encoding` before the first use"),
+        ("troubleshooting.md", "Set `response.encoding` before"),
+    ),
+    _ask(
+        "What does response.json() do with UTF-16?",
+        ("advanced/text-encodings.md", "accepts UTF-8, UTF-16 and UTF-32"),
+    ),
+    _ask(
+        "How can I see the request that will be sent, before sending it?",
+        ("advanced/clients.md", "`client.build_request()` makes an `httpx.Request`"),
+    ),
+    _ask(
+        "Is Client thread safe?",
+        ("advanced/clients.md", "can be shared between threads"),
+    ),
+    _ask(
+        "Are the values of Authorization headers hidden when printed?",
+        ("api.md", "are hidden when headers are printed"),
+    ),
+    _ask(
+        "How do I join a relative URL?",
+        ("api.md", "`join()` resolves a reference"),
+    ),
+    _ask(
+        "What does StreamConsumed mean?",
+        ("exceptions.md", "`StreamConsumed` means that"),
+    ),
+    _ask(
+        "What is raised when the server closes the connection without a response?",
+        ("exceptions.md", "it closed the connection before the response was complete"),
+        ("exceptions.md", "Server disconnected without"),
+        ("troubleshooting.md", "`httpx.RemoteProtocolError` with this message"),
+    ),
+    _ask(
+        "My request fails with 'Request URL is missing an http:// or https:// protocol'",
+        ("troubleshooting.md", "with this message: the URL has no scheme"),
+    ),
+    _ask(
+        "I get strange characters in the text, why?",
+        ("troubleshooting.md", "The server did not name its character set"),
+    ),
+    _ask(
+        "Can the log lines contain secrets from the URL?",
+        ("logging.md", "keep secrets out of URLs"),
+    ),
+    _ask(
+        "Why does a parameter with value True become true in the URL?",
+        ("quickstart.md", "The values `True`, `False` and `None` become"),
+        ("compatibility.md", "Booleans become `true`"),
+    ),
+    _ask(
+        "Does it decompress brotli?",
+        ("index.md", "adds decoding of brotli"),
+        ("quickstart.md", "Compressed bodies are decoded for you"),
+        ("index.md", "Decoding of gzip and deflate"),
+        ("quickstart.md", "gives bytes after decompression (gzip, deflate, brotli, zstandard)"),
+    ),
+    _ask(
+        "What are the default values of the connection limits?",
+        ("advanced/resource-limits.md", "`max_connections`: the largest number"),
+        ("advanced/resource-limits.md", "default.max_connections "),
+    ),
 )
 
 ABSENT = (
@@ -280,4 +484,150 @@ ABSENT = (
     "How do I enable response caching with ETags?",
     "How do I use Kerberos or NTLM single sign-on?",
     "How do I set up a rate limiter for an API with quotas?",
+    "How do I configure OAuth2 client credentials?",
+    "How do I upload to S3?",
+    "Can I throttle requests per host?",
+    "How do I use gRPC?",
+    "What is the license of this project?",
+    "How do I record and replay cassettes?",
+    "How can I run it in Docker?",
+    "How do I contribute a patch to the project?",
+    "Does it support DNS over HTTPS?",
+    "How do I export metrics to Prometheus?",
+    "How do I validate a JWT?",
+    "Who maintains httpx?",
+    "How do I render templates with Jinja?",
+    "What is the best pizza in Naples?",
+    "How do I send email attachments?",
+    "Is there a plugin for pytest?",
+    "How do I stub responses with respx?",
+    "How do I configure a load balancer?",
+)
+
+HANDBOOK = {
+    "welcome.md": """\
+# Welcome to the allotment
+
+The garden has forty plots on a slope south of the railway. Everybody may walk on the grass paths.
+
+## Opening hours
+
+The gate is unlocked from six in the morning until sunset. In winter it stays shut on Mondays.
+
+## Fees
+
+| Plot | Fee per year |
+| --- | --- |
+| small, 50 square metres | 60 euros |
+| large, 120 square metres | 135 euros |
+
+New members also pay a deposit of 80 euros. They get it back when they leave the plot tidy.
+""",
+    "soil/compost.md": """\
+# Compost
+
+A heap needs air, moisture and a mix of green and brown material.
+
+## What goes on the heap
+
+- Grass cuttings, in thin layers so that they do not turn slimy.
+- Coffee grounds and crushed eggshells.
+- Torn cardboard and dry leaves, about half of the whole.
+
+Cooked food, meat and cheese attract rats: leave them out.
+
+## Turning
+
+Turn the heap with a fork every three weeks. It is ready after about nine months,
+when it is dark and smells of forest.
+
+## The heap smells
+
+A smell of rotten eggs means that it is too wet. Mix in torn cardboard and turn it.
+""",
+    "soil/liming.md": """\
+# Liming
+
+Sour soil is improved with lime in autumn, never together with manure.
+
+## Measuring acidity
+
+Take a test strip from the shed, stir a spoon of earth into rain water and wait five minutes.
+Below pH 6 spread 200 grams of lime on each square metre.
+
+Blueberries and rhododendrons want sour soil and get no lime at all.
+""",
+    "plants/tomatoes.md": """\
+# Tomatoes
+
+## Sowing
+
+Sow indoors in the middle of March, one centimetre deep. Seedlings show after eight to ten days.
+
+## Planting out
+
+Plants move outside after the last frost, usually in the third week of May.
+Leave 60 centimetres between them.
+
+## Brown spots on the leaves
+
+Brown spots that spread from the lowest leaves are blight. Cut off the affected leaves at once, put
+them into the bin and not on the heap, and keep the foliage dry: water only the roots.
+
+## Side shoots
+
+Pinch out the shoots between stem and leaf once a week, so that the fruit gets the strength.
+""",
+    "rules/water.md": """\
+# Water
+
+Rain water from the butts is free for everyone. Tap water costs 2 euros per cubic metre.
+
+## Hosepipes
+
+Hosepipes are forbidden between 10 and 18 o'clock from June to August. Watering cans are always allowed.
+
+## When the pump fails
+
+1. Switch off the main fuse in the shed.
+2. Ring the warden; the number is on the door.
+3. Do not open the housing yourself.
+""",
+    "rules/animals.md": """\
+# Animals
+
+Dogs stay on a lead. Chickens may be kept on large plots only, at most six, and no cockerel.
+
+Bees are welcome: a hive stands at least five metres from the nearest path, and the keeper shows a
+certificate of health each spring.
+""",
+}
+"""A folder about something else, to see that nothing in the model is about httpx."""
+
+HANDBOOK_ANSWERED = (
+    _ask("When is the gate open?", ("welcome.md", "The gate is unlocked from six")),
+    _ask("How much does a large plot cost per year?", ("welcome.md", "| large, 120 square metres | 135 euros |")),
+    _ask("Do I get my deposit back?", ("welcome.md", "They get it back when they leave")),
+    _ask(
+        "How often do I have to turn the compost?", ("soil/compost.md", "Turn the heap with a fork every three weeks")
+    ),
+    _ask("Can I put cheese on the compost heap?", ("soil/compost.md", "Cooked food, meat and cheese attract rats")),
+    _ask("My compost stinks of rotten eggs, what should I do?", ("soil/compost.md", "means that it is too wet")),
+    _ask("How do I measure how sour the soil is?", ("soil/liming.md", "Take a test strip from the shed")),
+    _ask("Which plants must not be limed?", ("soil/liming.md", "Blueberries and rhododendrons want sour soil")),
+    _ask("How deep are tomatoes sown?", ("plants/tomatoes.md", "one centimetre deep")),
+    _ask("What are the brown spots on my tomato leaves?", ("plants/tomatoes.md", "are blight")),
+    _ask("At what times may I use a hosepipe?", ("rules/water.md", "Hosepipes are forbidden between 10 and 18")),
+    _ask("The pump has stopped working, whom do I call?", ("rules/water.md", "Ring the warden")),
+    _ask("How many chickens may I keep?", ("rules/animals.md", "Chickens may be kept on large plots only")),
+    _ask(
+        "How far from the path must a beehive be?", ("rules/animals.md", "at least five metres from the nearest path")
+    ),
+)
+
+HANDBOOK_ABSENT = (
+    "How do I prune roses?",
+    "Is there a toilet on the site?",
+    "Which fertiliser is best for pumpkins?",
+    "How do I set a connection timeout?",
 )

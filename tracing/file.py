@@ -1,8 +1,7 @@
 """The file of a store: opened for writing, made where there is none, or opened for reading.
 
 Making and migrating happen under an operating-system lock of the folder: without it, 8 processes that open a new file
-together fail in 52 of 120 tries. A reader writes nothing and makes no file: where no writer has the store open it is
-read as immutable, because SQLite would otherwise make the two files of its write-ahead log.
+together fail in 52 of 120 tries. A reader writes nothing and makes no file.
 """
 
 import contextlib
@@ -50,20 +49,21 @@ def open_reading(path: Path) -> sqlite3.Connection:
     if not path.exists():
         raise StoreError(f'there is no store {path}: record a run first (agent ask "..."), or give its path with --db')
     check(path)
-    wal = path.with_name(path.name + "-wal")
     connection = None
     try:
-        live = wal.exists() and wal.stat().st_size > 0
-        connection = _read(path, "mode=ro" if live else "immutable=1")
+        connection = _read(path, _mode(path))
         connection.execute("select count(*) from sqlite_schema").fetchone()
     except sqlite3.OperationalError as error:
         if connection is not None:
             connection.close()
-        if not wal.exists():
+        if _mode(path) != "mode=ro":
             raise StoreError(f"cannot read the store {path} ({error}): check its permissions") from error
         connection = _read_copy(path)  # a folder that cannot be written, where the log needs a file beside it
     except sqlite3.DatabaseError as error:
         raise StoreError(f"the store {path} is damaged ({error}): restore it from a copy") from error
+    if connection.execute("pragma user_version").fetchone() == (0,):
+        connection.close()
+        raise StoreError(f"{path} is empty, and no trace store yet: record a run into it, or give another path")
     connection.execute("pragma query_only=1")
     return connection
 
@@ -85,9 +85,16 @@ def check(path: Path) -> None:
         return
     if len(head) < 100 or not head.startswith(_HEADER):
         raise StoreError(f"{path} is not a trace store, and is left as it is: give another path")
-    version, application = int.from_bytes(head[60:64], "big"), int.from_bytes(head[68:72], "big")
-    is_new_wal = (version, application) == (0, 0)  # just made: the first pages may still be in the log
-    if application != APPLICATION_ID and not (is_new_wal and _is_unwritten(path)):
+    try:
+        with contextlib.closing(_read(path, _mode(path))) as connection:
+            (application,) = connection.execute("pragma application_id").fetchone()
+            (version,) = connection.execute("pragma user_version").fetchone()
+            (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    except sqlite3.OperationalError:
+        return  # busy, or in need of a file beside it: opening it will tell
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path} is damaged, and is left as it is ({error}): restore it from a copy") from error
+    if application != APPLICATION_ID and (application, tables) != (0, 0):  # that would be one just being made
         raise StoreError(f"{path} is an SQLite file but not a trace store, and is left as it is: give another path")
     if version > VERSION:
         raise StoreError(
@@ -95,16 +102,11 @@ def check(path: Path) -> None:
         )
 
 
-def _is_unwritten(path: Path) -> bool:
-    """Whether a file without our mark is one that is only just being made."""
-    try:
-        with contextlib.closing(_read(path, "mode=ro")) as connection:
-            connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
-            (application,) = connection.execute("pragma application_id").fetchone()
-            (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-        return bool(application == APPLICATION_ID or tables == 0)
-    except sqlite3.Error:
-        return False
+def _mode(path: Path) -> str:
+    """How to read without making a file: SQLite would make the two files of its write-ahead log, unless told that
+    nothing changes; and while a writer has the store open, they are there."""
+    wal = path.with_name(path.name + "-wal")
+    return "mode=ro" if wal.exists() and wal.stat().st_size > 0 else "immutable=1"
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -137,6 +139,8 @@ def _read_copy(path: Path) -> sqlite3.Connection:
 
 def _is_ready(connection: sqlite3.Connection) -> bool:
     (version,) = connection.execute("pragma user_version").fetchone()
+    if version > VERSION:
+        raise StoreError(f"the store was written by a newer Playhead (schema {version}): upgrade Playhead")
     (mode,) = connection.execute("pragma journal_mode").fetchone()
     return bool(version == VERSION and mode == "wal")
 

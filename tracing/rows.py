@@ -4,6 +4,7 @@ Row ids are looked up once and remembered; what was remembered inside a transact
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from tracing.chain import Body, Link
 from tracing.process import born, host
 
 _REMEMBERED = 4096
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
 _MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
@@ -236,8 +238,8 @@ def readable(text: str) -> tuple[str, bytes | None]:
             return text, None
         except UnicodeEncodeError:
             pass
-    exact = text.encode("utf-8", "surrogatepass")
-    return exact.decode("utf-8", "replace").replace("\0", "\N{SYMBOL FOR NULL}"), exact
+    shown = _SURROGATE.sub("\ufffd", text).replace("\0", "\N{SYMBOL FOR NULL}")
+    return shown, text.encode("utf-8", "surrogatepass")
 
 
 def _clean(text: str | None) -> str | None:

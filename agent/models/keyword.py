@@ -12,68 +12,73 @@ from typing import Any
 
 from agent.canonical import to_text
 from agent.messages import Message, ToolCall
+from agent.models.keyword_blocks import prose
 from agent.models.keyword_notes import Notes, take_notes
-from agent.models.keyword_passages import Passage, best_cover, best_passages, hits, name_words, prose, rarities
-from agent.models.keyword_terms import Query, Term, other_forms, presence, query, words
+from agent.models.keyword_passages import Passage, Weights, best_passages, hits, hits_of, name_words, weights_of
+from agent.models.keyword_terms import Query, other_forms, presence, query, words
 from agent.ports import ModelInfo, Tell
 from agent.values import Request, Response, Usage
 
 NEEDED = ("grep_docs", "read_doc")
-MAX_STEPS = 6
+MAX_SECOND_SEARCHES = 8
 MAX_READS = 7
+"""Of one step."""
+BEFORE, AFTER = 10, 69
+"""Lines read around a hit: as many as the tool gives at once."""
+SURELY_READ = 50
+"""How many of them a result has room for before it is cut."""
 AGAIN = 0.85
-"""What a further place in a document is worth, compared with the same in one that was not read."""
-PLENTY = 0.8
-"""The share of the question's weight at which one passage is surely enough."""
-BEFORE, AFTER = 10, 44
-"""Lines read around a hit."""
+"""What a further place in a document is worth, compared with the same in one that is not read yet."""
 NOTE = (
-    "This is a keyword search, not a language model: it looks for the words of the question as they stand, so ask in "
-    "the language of the documents."
+    "This is a keyword search, not a language model: it only finds words, so ask with words that the documents use, "
+    "in their language."
 )
 
 Wanted = tuple[str, Mapping[str, Any]]
+Place = tuple[str, int]
 
 
 class KeywordModel:
-    """Answers from the tools `grep_docs` and `read_doc`, whatever the folder of documents."""
+    """Answers from the tools `grep_docs` and `read_doc`, whatever the documents."""
 
     info = ModelInfo(name="keyword", provider="playhead")
 
     async def respond(self, request: Request, tell: Tell) -> Response:
-        notes = take_notes(request.messages)
-        asked = query(notes.question)
         tools = {tool.name for tool in request.tools}
         if not tools.issuperset(NEEDED):
             return _response(request, content=_no_tools(tools))
-        calls = _next_calls(asked, notes, tools)
-        if calls and notes.steps < MAX_STEPS:
+        notes = take_notes(request.messages)
+        asked = query(notes.question)
+        if calls := _next_calls(asked, notes, tools):
             return _response(request, calls=calls)
         return _response(request, content=_answer(asked, notes))
 
 
 def _next_calls(asked: Query, notes: Notes, tools: set[str]) -> list[Wanted]:
-    """Search, search for other forms of what was not found, read, read more where that is not enough.
+    """Search, search for other forms of what was not found, read, read on where that is not enough.
 
-    Each round is asked for once, whatever came of it, and the two second rounds exclude each other: so a run has at
-    most four steps.
+    Each round is asked for once, whatever came of it, so a run ends after at most five steps; most take three.
     """
-    searches = [term.keyword for term in asked.terms] + list(asked.phrases)
-    others = [form for term in asked.terms if not hits(term, notes) for form in other_forms(term)]
-    first: list[Wanted] = [("grep_docs", {"keyword": keyword}) for keyword in dict.fromkeys(searches)]
-    second: list[Wanted] = [("grep_docs", {"keyword": keyword}) for keyword in dict.fromkeys(others)]
+    first = _searches([term.keyword for term in asked.terms] + list(asked.phrases))
     if first and "list_docs" in tools:
         first.insert(0, ("list_docs", {}))
-    for wanted in (first, second):
-        if wanted and not _was_asked(wanted, notes):
-            return wanted
+    if not _was_asked(first, notes):
+        return first
+    unseen = [term for term in asked.terms if not hits_of(term, term.keyword, notes)]
+    second = _searches(form for term in unseen for form in other_forms(term))[:MAX_SECOND_SEARCHES]
+    if second and not _was_asked(second, notes):
+        return second
     reads = _reads(asked, notes)
-    nearest, next_ones = reads[:MAX_READS], reads[MAX_READS:]
+    nearest, further = reads[:MAX_READS], reads[MAX_READS:]
     if not _was_asked(nearest, notes):
         return nearest
-    if not second and not _was_asked(next_ones, notes) and best_cover(asked, notes) < PLENTY:
-        return next_ones
+    if not _was_asked(further, notes) and all(hits(term, notes) for term in asked.terms):
+        return [] if best_passages(asked, notes) else further
     return []
+
+
+def _searches(keywords: Iterable[str]) -> list[Wanted]:
+    return [("grep_docs", {"keyword": keyword}) for keyword in dict.fromkeys(keywords)]
 
 
 def _was_asked(calls: Iterable[Wanted], notes: Notes) -> bool:
@@ -81,80 +86,83 @@ def _was_asked(calls: Iterable[Wanted], notes: Notes) -> bool:
 
 
 def _reads(asked: Query, notes: Notes) -> list[Wanted]:
-    """The places around which most of the question's words were found, best first, for two rounds."""
+    """The surroundings of the places that promise most, best first, for two rounds."""
     places = _places(asked, notes)
     wanted: list[Wanted] = []
-    covered: set[tuple[str, int]] = set()
     times: Counter[str] = Counter()
     while places and len(wanted) < 2 * MAX_READS:
         path, line = min(places, key=lambda place: (-places[place] * AGAIN ** times[place[0]], place))
         start, end = max(1, line - BEFORE), line + AFTER
+        if (document := notes.documents.get(path)) is not None:
+            end = min(end, document.lines)
         wanted.append(("read_doc", {"path": path, "start": start, "end": end}))
         times[path] += 1
-        covered.update((path, number) for number in range(start, end - 5))
-        places = {place: score for place, score in places.items() if place not in covered}
+        read = range(start, start + SURELY_READ)
+        places = {place: worth for place, worth in places.items() if place[0] != path or place[1] not in read}
     return wanted
 
 
-def _places(asked: Query, notes: Notes) -> dict[tuple[str, int], float]:
+def _places(asked: Query, notes: Notes) -> dict[Place, float]:
     """What each line with a hit promises, and the first line of each document with hits."""
-    weights = rarities(asked, notes)
+    weights = weights_of(asked, notes)
     texts: dict[str, dict[int, str]] = {}
     for found in notes.searched.values():
         for path in found.paths:
             texts.setdefault(path, {})
         for hit in found.hits:
             texts[hit.path][hit.line] = prose([hit.text])
-    scores: dict[tuple[str, int], float] = {}
+    places: dict[Place, float] = {}
     for path, lines in texts.items():
-        base = _promise(path, notes, weights)
-        scores[(path, 1)] = base
+        promise = _promise(path, notes, weights)
+        places[path, 1] = promise
         for line, text in lines.items():
             near = words("\n".join(lines.get(other, "") for other in range(line - 4, line + 5)))
-            score = base + sum(
+            worth = promise + sum(
                 weight * max(presence(term, words(text)), 0.7 * presence(term, near))
                 for term, weight in weights.items()
             )
-            scores[(path, line)] = score * (1.2 if text.startswith("#") else 1.0)
-    return scores
+            places[path, line] = worth * (1.2 if text.startswith("#") else 1.0)
+    return places
 
 
-def _promise(path: str, notes: Notes, weights: Mapping[Term, float]) -> float:
-    """What a document promises by its name and by how often it has the words."""
+def _promise(path: str, notes: Notes, weights: Weights) -> float:
+    """What a document promises by its name and by how often it has the words, those included that are only counted."""
     name = name_words(path, notes)
     named = sum(weight * presence(term, name) for term, weight in weights.items())
     held = 0.0
     for term, weight in weights.items():
-        found = notes.searched.get(term.keyword)
-        count = found.within(path) if found is not None else 0
-        held += weight * min(1.0, 0.2 * math.log2(1 + count))
+        if (found := notes.searched.get(term.keyword)) is not None:
+            held += weight * min(1.0, 0.2 * math.log2(1 + found.within(path)))
     return 0.6 * named + 0.5 * held
 
 
 def _answer(asked: Query, notes: Notes) -> str:
     if not asked.terms:
         return f"I found no word in the question to search the documents for. {NOTE}"
+    if not notes.searched:
+        return f"I could not search the documents. {_first_error(notes)}\n{NOTE}"
     passages = best_passages(asked, notes)
+    told = [term for term in asked.terms if not term.light] or asked.terms
+    found = [term.text for term in told if hits(term, notes)]
+    missing = [term.text for term in told if not hits(term, notes)]
     if not passages:
-        return _nothing(asked, notes)
-    found = [term.text for term in asked.terms if hits(term, notes)]
-    missing = [term.text for term in asked.terms if not hits(term, notes)]
+        return _nothing(missing, notes)
     nothing = f", and found nothing for {_quoted(missing)}" if missing else ""
     first = f"I searched the documents for {_quoted(found)}{nothing}. The best place is {_place(passages[0])}:"
     return "\n\n".join([first, *(_cited(passage, notes) for passage in passages), NOTE])
 
 
-def _nothing(asked: Query, notes: Notes) -> str:
-    missing = [term.text for term in asked.terms if not hits(term, notes)]
-    lines = [
-        f"I found nothing about {_quoted(missing)} in the documents."
-        if missing
-        else "I found nothing in the documents that answers this: no passage has enough of the question's words.",
-        f"I searched for: {_quoted(notes.searched) or 'nothing that was answered'}.",
-    ]
+def _nothing(missing: list[str], notes: Notes) -> str:
+    about = f" about {_quoted(missing)}" if missing else ""
+    weak = "" if missing else " that answers this: no passage has enough of the question's words"
+    lines = [f"I found nothing{about} in the documents{weak}.", f"I searched for: {_quoted(notes.searched)}."]
     if notes.errors:
-        lines.append(f"Some calls failed, the first with: {notes.errors[0].splitlines()[0][:200]}")
+        lines.append(_first_error(notes))
     return "\n".join([*lines, NOTE])
+
+
+def _first_error(notes: Notes) -> str:
+    return f"The first call that failed said: {notes.errors[0].splitlines()[0][:200]}" if notes.errors else ""
 
 
 def _no_tools(tools: set[str]) -> str:
@@ -164,7 +172,7 @@ def _no_tools(tools: set[str]) -> str:
 
 def _cited(passage: Passage, notes: Notes) -> str:
     lines = notes.lines[passage.path]
-    texts = (lines.get(number, "") for number in range(passage.span.start, passage.span.end + 1))
+    texts = (lines[number] for number in range(passage.span.start, passage.span.end + 1))
     return "\n".join([_place(passage), *(f"  {text}" if text else "" for text in texts)])
 
 
@@ -182,21 +190,20 @@ def _response(request: Request, *, content: str | None = None, calls: Iterable[W
         ToolCall(f"call_{request.step}_{index}", name, to_text(arguments), step=request.step, index=index)
         for index, (name, arguments) in enumerate(calls)
     )
-    said = [content or "", *(f"{call.name} {call.arguments}" for call in made)]
+    message = Message(role="assistant", content=content, tool_calls=made)
     return Response(
-        message=Message(role="assistant", content=content, tool_calls=made),
+        message=message,
         calls=made,
-        usage=Usage(input=_count(request.messages), output=_words(said), cached=0, reasoning=0),
+        usage=Usage(
+            input=sum(_words(said) for said in request.messages), output=_words(message), cached=0, reasoning=0
+        ),
         finish="tool_calls" if made else "stop",
         model="keyword",
     )
 
 
-def _count(messages: Iterable[Message]) -> int:
-    return sum(
-        _words([message.content or "", *(call.arguments for call in message.tool_calls)]) for message in messages
+def _words(message: Message) -> int:
+    """This model's tokens: words between white space."""
+    return len((message.content or "").split()) + sum(
+        len(f"{call.name} {call.arguments}".split()) for call in message.tool_calls
     )
-
-
-def _words(texts: Iterable[str]) -> int:
-    return sum(len(text.split()) for text in texts)

@@ -47,6 +47,9 @@ class Found:
         return sum(hit.path == path for hit in self.hits) + self.more.get(path, 0)
 
 
+NOT_FOUND = Found(())
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     lines: int
@@ -64,8 +67,6 @@ class Notes:
     asked: frozenset[tuple[str, str]]
     """Tool and arguments, as canonical text, of every call, answered or not."""
     errors: tuple[str, ...]
-    steps: int
-    """Answers of the model since the question."""
 
 
 def take_notes(messages: Sequence[Message]) -> Notes:
@@ -97,7 +98,6 @@ def take_notes(messages: Sequence[Message]) -> Notes:
         lines=lines,
         asked=frozenset(asked),
         errors=tuple(errors),
-        steps=sum(message.role == "assistant" for message in run),
     )
 
 

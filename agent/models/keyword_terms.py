@@ -16,7 +16,8 @@ EXACT, WORD, LOOSE, LIGHT = 1.6, 1.0, 0.7, 0.2
 """What a name like max_size or HTTP/2, a word, a word with many synonyms and a word of every question tell."""
 
 _TOKEN = re.compile(r"\w[\w./:@-]*\w|\w")
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
+_EITHER = re.compile(r"(?<=[a-z])/(?=[a-z])")
+_PIECE = re.compile(r"[A-Z]{2,}(?=v\d)|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
 _CAMEL = re.compile(r"[a-z\d][A-Z]|[A-Z]{2,}[a-z]{2}")
 _QUANTITY = re.compile(
     r"\bhow (many|much|long|often|big|large|high|old|far|soon)\b|\bat (most|least)\b|\b(\w\w+est|maximum|minimum|"
@@ -46,6 +47,10 @@ class Term:
     def telling(self) -> bool:
         """Whether documents about it must have the very word."""
         return self.weight >= WORD
+
+    @property
+    def light(self) -> bool:
+        return self.weight <= LIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,12 @@ def other_forms(term: Term) -> tuple[str, ...]:
 def _term(token: str) -> Term | None:
     text = token.casefold()
     pieces = _PIECE.findall(token)
-    if len(token) < 2 or len(token) > MAX_CHARS or not pieces or text in STOP_WORDS:
+    if (
+        len(token) < 2
+        or len(token) > MAX_CHARS
+        or not pieces
+        or all(piece.casefold() in STOP_WORDS for piece in pieces)
+    ):
         return None
     stems = tuple(stem(piece) for piece in pieces)
     if len(stems) > 1:
@@ -145,7 +155,7 @@ def _is_name(token: str) -> bool:
 
 
 def _tokens(question: str) -> list[str]:
-    tokens = [token.strip("./:@-_") for token in _TOKEN.findall(question)]
+    tokens = [token.strip("./:@-_") for token in _TOKEN.findall(_EITHER.sub(" ", question))]
     for at, token in enumerate(tokens):
         for later in tokens[at + 1 : at + 5]:
             meant = PHRASAL_VERBS.get((token.casefold(), later.casefold()))
@@ -157,7 +167,7 @@ def _phrases(tokens: list[str], kept: set[Term]) -> tuple[str, ...]:
     """Pairs of telling words that are next to each other, or with one short word between them."""
     telling = {term.text for term in kept}
     found: list[str] = []
-    for at, token in enumerate(tokens):
+    for at in range(len(tokens)):
         for length in (2, 3):
             run = [word.casefold() for word in tokens[at : at + length]]
             if len(run) < length or run[0] not in telling or run[-1] not in telling:

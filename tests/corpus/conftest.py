@@ -37,7 +37,5 @@ def no_influence(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(service: Service, trusting: ssl.SSLContext) -> Iterator[httpx.Client]:
     """A client for the pretend service over plain HTTP, without any influence from outside."""
-    with httpx.Client(
-        base_url=f"http://{service.plain.address}", verify=trusting, trust_env=False
-    ) as client:
+    with httpx.Client(base_url=f"http://{service.plain.address}", verify=trusting, trust_env=False) as client:
         yield client

@@ -102,9 +102,7 @@ class _Raises:
     ) -> bool:
         raised = kind.__name__ if kind else "nothing"
         if raised != self.fact.expected:
-            self.ledger.fail(
-                self.fact.line, f"expected {self.fact.expected}, but {raised} was raised: {error}"
-            )
+            self.ledger.fail(self.fact.line, f"expected {self.fact.expected}, but {raised} was raised: {error}")
         return True
 
 

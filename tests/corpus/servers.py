@@ -90,9 +90,7 @@ def _text(text: str, *headers: tuple[str, str], status: int = 200) -> Reply:
 
 
 def _json(value: object, *headers: tuple[str, str], status: int = 200) -> Reply:
-    return Reply(
-        status, json.dumps(value).encode(), (("content-type", "application/json"), *headers)
-    )
+    return Reply(status, json.dumps(value).encode(), (("content-type", "application/json"), *headers))
 
 
 def _parsed_json(body: bytes) -> Any:
@@ -227,9 +225,7 @@ def answer(request: Received) -> Reply:
     if path == "/echo":
         return _echo(request)
     if path == "/cookies/set":
-        return _echo(
-            request, *(("set-cookie", f"{k}={v}; Path=/") for k, v in parse_qsl(request.query))
-        )
+        return _echo(request, *(("set-cookie", f"{k}={v}; Path=/") for k, v in parse_qsl(request.query)))
     if path == "/links":
         return _text("page 1", ("link", '<https://www.example.org/links?page=2>; rel="next"'))
     if found := re.fullmatch(r"/status/(\d+)", path):
@@ -360,9 +356,7 @@ class Connection(BaseHTTPRequestHandler):
         target = self.path if not url.netloc else url._replace(scheme="", netloc="").geturl()
         headers: dict[str, str] = {}
         for name, value in self.headers.items():
-            headers[name.lower()] = (
-                f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
-            )
+            headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
         return Received(
             method=self.command,
             scheme=self.scheme,

@@ -44,9 +44,7 @@ def test_a_server_that_stops_in_the_body_is_a_read_timeout(client: httpx.Client)
 
 def test_a_server_that_does_not_read_is_a_write_timeout(client: httpx.Client) -> None:
     with pytest.raises(httpx.WriteTimeout):
-        client.post(
-            "/never-read", content=b"x" * 30_000_000, timeout=httpx.Timeout(5.0, write=SHORT)
-        )
+        client.post("/never-read", content=b"x" * 30_000_000, timeout=httpx.Timeout(5.0, write=SHORT))
 
 
 def test_a_pool_with_no_free_connection_is_a_pool_timeout(service: Service) -> None:
@@ -181,12 +179,8 @@ def test_http2_is_only_used_when_asked_for(
     assert response.http_version == response.json()["http_version"] == version
 
 
-@pytest.mark.parametrize(
-    ("options", "attempts"), [({"retries": 1}, 2), ({}, 1), ({"retries": 1, "proxy": True}, 1)]
-)
-def test_retries_count_for_direct_connections_only(
-    service: Service, options: dict[str, object], attempts: int
-) -> None:
+@pytest.mark.parametrize(("options", "attempts"), [({"retries": 1}, 2), ({}, 1), ({"retries": 1, "proxy": True}, 1)])
+def test_retries_count_for_direct_connections_only(service: Service, options: dict[str, object], attempts: int) -> None:
     started: list[str] = []
 
     def trace(name: str, info: object) -> None:
@@ -300,12 +294,8 @@ async def _sync_iteration(client: httpx.AsyncClient) -> None:
         assert await response.aread() == b"x" * 10
 
 
-@pytest.mark.parametrize(
-    "happening", [_read_timeout, _pool_timeout, _write_timeout, _sync_generator, _sync_iteration]
-)
-def test_the_async_client_raises_the_same(
-    service: Service, happening: Callable[[httpx.AsyncClient], object]
-) -> None:
+@pytest.mark.parametrize("happening", [_read_timeout, _pool_timeout, _write_timeout, _sync_generator, _sync_iteration])
+def test_the_async_client_raises_the_same(service: Service, happening: Callable[[httpx.AsyncClient], object]) -> None:
     async def run() -> None:
         async with httpx.AsyncClient(
             base_url=f"http://{service.plain.address}",

@@ -56,9 +56,7 @@ def test_a_false_or_unchecked_fact_is_reported(source: str, complaint: str) -> N
 
 
 @pytest.mark.parametrize("name", ["advanced/resource-limits.md", "compatibility.md", "logging.md"])
-def test_a_document_whose_facts_were_all_changed_fails_on_each_of_them(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_document_whose_facts_were_all_changed_fails_on_each_of_them(name: str, tmp_path: Path) -> None:
     changed, count = re.subn(r"(?m)# (=>|raises) (.+)$", r"# \1 not \2", text_of(name))
     copy = tmp_path / "changed.md"
     copy.write_text(changed, encoding="utf-8")
@@ -77,9 +75,7 @@ def test_a_document_whose_facts_were_all_changed_fails_on_each_of_them(
         ("environment_variables.md", "# => http\n", "# => https\n"),
     ],
 )
-def test_one_changed_fact_is_enough_for_a_document_to_fail(
-    name: str, true: str, false: str, tmp_path: Path
-) -> None:
+def test_one_changed_fact_is_enough_for_a_document_to_fail(name: str, true: str, false: str, tmp_path: Path) -> None:
     text = text_of(name)
     assert true in text
     copy = tmp_path / "changed.md"

@@ -212,9 +212,7 @@ def test_an_exception_descends_from_its_documented_parents(
     assert all(issubclass(kind, parent) for parent in parents)
 
 
-@pytest.mark.parametrize(
-    "kind", [httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError, TimeoutError]
-)
+@pytest.mark.parametrize("kind", [httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError, TimeoutError])
 def test_some_exceptions_are_no_http_errors(kind: type[Exception]) -> None:
     assert not issubclass(kind, httpx.HTTPError)
     assert not issubclass(httpx.TimeoutException, kind)
@@ -236,9 +234,7 @@ def test_the_transports_of_httpx_never_raise_close_error() -> None:
         (503, "Server error '503 Service Unavailable'"),
     ],
 )
-def test_raise_for_status_raises_for_any_status_that_is_not_2xx(
-    status: int, beginning: str
-) -> None:
+def test_raise_for_status_raises_for_any_status_that_is_not_2xx(status: int, beginning: str) -> None:
     request = httpx.Request("GET", "https://www.example.org/")
     response = httpx.Response(status, request=request)
     with pytest.raises(httpx.HTTPStatusError, match=re.escape(beginning)) as caught:
@@ -269,9 +265,7 @@ def test_a_transport_that_retries_waits_longer_each_time() -> None:
         ("https://example.org:1234", "https://example.org:1234/", "http://example.org:1234/"),
     ],
 )
-def test_a_mount_pattern_matches_what_the_corpus_says(
-    pattern: str, matching: str, other: str | None
-) -> None:
+def test_a_mount_pattern_matches_what_the_corpus_says(pattern: str, matching: str, other: str | None) -> None:
     mounted = httpx.MockTransport(lambda request: httpx.Response(200))
     rest = httpx.MockTransport(lambda request: httpx.Response(418))
     with httpx.Client(mounts={pattern: mounted}, transport=rest) as client:
@@ -342,9 +336,7 @@ def test_the_documented_proxy_schemes_are_known(scheme: str) -> None:
 @pytest.mark.parametrize("module", ["h2", "socksio"])
 def test_a_missing_extra_is_an_import_error(module: str) -> None:
     options = {"h2": "http2=True", "socksio": "proxy='socks5://127.0.0.1:1'"}
-    code = (
-        f"import sys; sys.modules['{module}'] = None; import httpx; httpx.Client({options[module]})"
-    )
+    code = f"import sys; sys.modules['{module}'] = None; import httpx; httpx.Client({options[module]})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ImportError: Using" in done.stderr
 
@@ -381,16 +373,12 @@ def test_the_default_context_verifies_and_the_other_does_not() -> None:
     assert httpx.create_ssl_context(verify=False).verify_mode is ssl.CERT_NONE
 
 
-def test_netrc_reads_the_file_in_the_home_directory_by_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_netrc_reads_the_file_in_the_home_directory_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / ".netrc"
     file.write_text("machine www.example.org login ada password secret\n", encoding="utf-8")
     file.chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
-    own = httpx.MockTransport(
-        lambda request: httpx.Response(200, text=request.headers.get("authorization", "none"))
-    )
+    own = httpx.MockTransport(lambda request: httpx.Response(200, text=request.headers.get("authorization", "none")))
     with httpx.Client(transport=own) as client:
         url = "https://www.example.org/"
         assert client.get(url, auth=httpx.NetRCAuth()).text.startswith("Basic ")
@@ -408,9 +396,7 @@ def test_the_authorization_header_survives_an_upgrade_to_https() -> None:
     assert response.text == "Bearer x"
 
 
-@pytest.mark.parametrize(
-    ("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
-)
+@pytest.mark.parametrize(("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
 def test_a_redirected_post_becomes_a_get_or_stays_as_documented(status: int, method: str) -> None:
     def handler(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/from":

@@ -12,9 +12,7 @@ import pytest
 from .documents import NAMES, text_of
 
 EXCEPTIONS = {
-    name: value
-    for name, value in vars(httpx).items()
-    if isinstance(value, type) and issubclass(value, Exception)
+    name: value for name, value in vars(httpx).items() if isinstance(value, type) and issubclass(value, Exception)
 }
 OF_OTHER_LIBRARIES = {"JSONDecodeError", "SSLError", "RequestException"}
 EXCEPTION_NAME = re.compile(
@@ -51,9 +49,7 @@ def test_every_exception_of_httpx_is_documented_with_a_sentence_of_its_own(name:
 
 
 def test_the_documented_tree_of_exceptions_is_the_real_one() -> None:
-    section = (
-        text_of("exceptions.md").partition("## The exception hierarchy")[2].partition("## ")[0]
-    )
+    section = text_of("exceptions.md").partition("## The exception hierarchy")[2].partition("## ")[0]
     path: list[str] = []
     seen = set()
     for indent, name in re.findall(r"(?m)^( *)- `(\w+)`$", section):

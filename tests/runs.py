@@ -1,0 +1,159 @@
+"""Sample runs for the tests of the reading side: recorded for real, with scripted models and a clock that is fixed."""
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner, Result
+
+from agent import Agent, Limits, ModelError, ScriptedModel, Toolbox, tool
+from tracing import CountingIds, FixedClock, Recorder
+from tracing.ids import Ids
+from viewer.cli import cli
+
+LONG = "\n".join(f"{number}: " + "timeout " * 9 for number in range(1, 61))
+"""More than the 3,000 characters that a model gets to read."""
+
+
+@tool("Read a document.")
+async def read_doc(path: str) -> str:
+    await asyncio.sleep(0)
+    return LONG if path == "long.md" else f"the text of {path}"
+
+
+@tool("Search the documents.")
+async def grep_docs(keyword: str) -> str:
+    await asyncio.sleep(0)
+    if keyword == "broken":
+        raise OSError("the disk is gone")
+    return f"a.md:1: {keyword}"
+
+
+TOOLS = Toolbox([read_doc, grep_docs])
+
+
+class SpreadIds:
+    """As CountingIds, but told apart by their first digits, as random ones are."""
+
+    def __init__(self) -> None:
+        self._counting = CountingIds()
+
+    def new(self, size: int) -> bytes:
+        return hashlib.sha256(self._counting.new(4)).digest()[:size]
+
+
+class Tape:
+    """Records one run after the other into one store."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def run(
+        self,
+        question: str,
+        *responses: Any,
+        name: str = "docs",
+        model: str = "scripted",
+        tools: Any = TOOLS,
+        system: str | None = None,
+        max_steps: int = 8,
+        history: Sequence[Any] | None = None,
+        **labels: Any,
+    ) -> str:
+        """The id of the recorded run; a response that is an exception makes it fail."""
+        agent = Agent(
+            name=name,
+            model=ScriptedModel(responses, name=model),
+            tools=tools,
+            system=system,
+            limits=Limits(max_steps=max_steps),
+        )
+        try:
+            run_id = self.recorder.run_sync(agent, question, history=history, **labels).run_id
+        except ModelError as error:
+            run_id = error.result.run_id
+        assert run_id is not None
+        return str(run_id)
+
+
+@contextmanager
+def recording(db: Path, *, ids: Ids | None = None, clock: FixedClock | None = None) -> Iterator[Tape]:
+    """Runs get the ids 000…1, 000…2 and so on unless `ids` says otherwise; time goes on by 1 ms at each event."""
+    with Recorder(db, clock=clock or FixedClock(), ids=ids or CountingIds(), strict=True) as recorder:
+        yield Tape(recorder)
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], content: str | None = None) -> dict[str, Any]:
+    """A model's message that asks for tools."""
+    return {
+        "content": content,
+        "tool_calls": [{"name": name, "arguments": arguments} for name, arguments in wanted],
+        "finish_reason": "tool_calls",
+        "usage": {"input": 100, "output": 20},
+    }
+
+
+def answer(text: str, **usage: int) -> dict[str, Any]:
+    return {"content": text, "finish_reason": "stop", "usage": usage or {"input": 200, "output": 30}}
+
+
+SAMPLE = (
+    calls(("read_doc", {"path": "long.md"}), ("grep_docs", {"keyword": "broken"}), content="I look."),
+    calls(("grep_docs", {"keyword": "timeout"})),
+    answer("Four kinds: connect, read, write, pool (a.md:1)."),
+)
+"""Two calls side by side, one cut and one failed, then a third, then an answer."""
+
+
+def record_sample(db: Path) -> str:
+    with recording(db, ids=SpreadIds()) as tape:
+        return tape.run("How many kinds of timeout?", *SAMPLE, system="Look first.", tags=["good"], session="s1")
+
+
+def invoke(*arguments: str, db: Path | None = None, command: click.Group = cli) -> Result:
+    """A command line in this process, not on a terminal, with stdout and stderr apart; what it raises is raised."""
+    env = {} if db is None else {"PLAYHEAD_DB": str(db)}
+    return CliRunner().invoke(command, list(arguments), env=env, catch_exceptions=False)
+
+
+def printed(*arguments: str, db: Path) -> str:
+    """stdout of a command that succeeds and has nothing to say beside it."""
+    result = invoke(*arguments, db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def as_json(*arguments: str, db: Path) -> Any:
+    """What a command prints with --json, read by a strict parser."""
+    return strict_json(printed(*arguments, "--json", db=db))
+
+
+def strict_json(text: str) -> Any:
+    """Raises ValueError for what is no JSON of RFC 8259, or cannot be sent as UTF-8."""
+    text.encode()
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def in_shell(command: str, db: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """A shell command line, with `$VIEWER` for the viewer."""
+    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    return subprocess.run(
+        ["bash", "-c", command.replace("$VIEWER", f"'{sys.executable}' -m viewer")],
+        env={**clean, "TERM": "xterm-256color", "PLAYHEAD_DB": str(db), "PYTHONIOENCODING": "utf-8", **env},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )

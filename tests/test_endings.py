@@ -1,0 +1,211 @@
+"""Runs that end badly: killed, left, interrupted, terminated. What was finished is in the file, the rest is shown."""
+
+import json
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.processes import finish, rows, spawn, start, wait_for_row
+from viewer.cli import cli
+
+OPEN_CALL = "select 1 from tool_calls where tool like 'hang%'"
+RECORDED = """
+with Recorder("t.db") as recorder:
+    recorder.run_sync({agent}, "q")
+"""
+
+
+def shown(path: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["--db", str(path), "show", *arguments])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+@pytest.mark.parametrize("tool", ["hang", "hang_async"])
+def test_after_a_kill_the_finished_steps_and_the_open_call_are_shown(tmp_path: Path, tool: str) -> None:
+    process = start(tmp_path, RECORDED.format(agent=f'agent("quick", "{tool}")'))
+    wait_for_row(tmp_path / "t.db", OPEN_CALL)
+    process.kill()
+    finish(process)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("t.db*") if not path.name.endswith("-shm")}
+    screen = shown(tmp_path / "t.db")
+    assert "interrupted" in screen.splitlines()[0]
+    assert 'quick(text="ab")' in screen
+    assert "ababab" in screen
+    assert f'{tool}(text="ab")' in screen
+    assert "open when the process ended" in screen
+    row = json.loads(shown(tmp_path / "t.db", "--json"))
+    assert (row["run"]["status"], row["run"]["alive"], row["run"]["steps"]) == ("interrupted", False, 2)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.glob("t.db*") if not path.name.endswith("-shm")}
+
+
+@pytest.mark.parametrize(
+    ("tool", "code"), [("die", -signal.SIGKILL), ("leave", 7)]
+)  # at once, with no time for anything
+def test_a_tool_that_kills_its_process_is_seen_with_all_that_came_before(tmp_path: Path, tool: str, code: int) -> None:
+    assert finish(start(tmp_path, RECORDED.format(agent=f'agent("quick", "{tool}")')))[0] == code
+    calls = rows(tmp_path / "t.db", "select step, tool, result, duration_ms is null from tool_calls order by step")
+    assert calls == [(1, "quick", "ababab", 0), (2, tool, None, 1)]
+
+
+def test_a_model_that_kills_its_process_has_read_what_the_record_says(tmp_path: Path) -> None:
+    body = """
+class Then:
+    info = Dying.info
+    first = ScriptedModel(calling("quick"))
+    async def respond(self, request, tell):
+        return await (self.first if request.step == 1 else Dying()).respond(request, tell)
+"""
+    run = RECORDED.format(agent='Agent(name="a", model=Then(), tools=TOOLS)')
+    assert finish(start(tmp_path, body + run))[0] == -signal.SIGKILL
+    assert rows(tmp_path / "t.db", "select step, result from tool_calls") == [(1, "ababab")]
+    assert rows(tmp_path / "t.db", "select step, duration_ms is null from model_calls order by step") == [
+        (1, 0),
+        (2, 1),
+    ]
+    result = CliRunner().invoke(cli, ["--db", str(tmp_path / "t.db"), "context", "last:2", "--json"])
+    assert json.loads(result.stdout)["messages"][-1]["content"] == "ababab"
+
+
+def test_a_script_that_leaves_by_sys_exit_or_forgets_a_run_leaves_no_traceback(tmp_path: Path) -> None:
+    body = """
+async def main():
+    recorder = Recorder("t.db")
+    await recorder.run(agent("quick", then=["done"]), "q")
+    forgotten = asyncio.create_task(recorder.run(agent("hang"), "never awaited"))
+    await asyncio.sleep(0.3)
+    sys.exit(5)
+asyncio.run(main())
+"""
+    code, _, err = finish(start(tmp_path, body))
+    assert (code, err) == (5, "")
+    assert rows(tmp_path / "t.db", "select status from runs order by started_at") == [("answered",), ("cancelled",)]
+
+
+def test_a_daemon_thread_that_still_runs_at_exit_is_shown_as_interrupted(tmp_path: Path) -> None:
+    body = """
+recorder = Recorder("t.db")
+thread = threading.Thread(target=lambda: recorder.run_sync(agent("quick", "hang"), "q"), daemon=True)
+thread.start()
+time.sleep(0.5)
+"""
+    code, _, err = finish(start(tmp_path, body))
+    assert (code, err) == (0, "")
+    assert "interrupted" in shown(tmp_path / "t.db")
+
+
+AGENTS = """
+import asyncio, threading
+from agent import Agent, ScriptedModel, Toolbox, tool
+
+@tool
+def hang(text: str) -> str:
+    threading.Event().wait(60)
+
+@tool
+async def hang_async(text: str) -> str:
+    await asyncio.sleep(60)
+
+async def slow(messages):
+    await asyncio.sleep(60)
+
+def script(name):
+    return ScriptedModel([{"tool_calls": [{"name": name, "arguments": {"text": "ab"}}]}])
+
+hang_sync = Agent(model=script("hang"), tools=Toolbox([hang]))
+hang_async_ = Agent(model=script("hang_async"), tools=Toolbox([hang_async]))
+hang_model = Agent(model=slow)
+"""
+
+
+@pytest.mark.parametrize(
+    ("which", "number", "code", "word"),
+    [
+        ("hang_sync", signal.SIGINT, 130, "interrupted"),
+        ("hang_async_", signal.SIGINT, 130, "interrupted"),
+        ("hang_model", signal.SIGINT, 130, "interrupted"),
+        ("hang_sync", signal.SIGTERM, 143, "terminated"),
+        ("hang_async_", signal.SIGTERM, 143, "terminated"),
+        ("hang_model", signal.SIGTERM, 143, "terminated"),
+    ],
+)
+def test_ctrl_c_and_sigterm_close_the_record_and_print_the_totals(
+    tmp_path: Path, which: str, number: signal.Signals, code: int, word: str
+) -> None:
+    tmp_path.joinpath("mine.py").write_text(AGENTS)
+    process = spawn([sys.executable, "-m", "agent", "ask", "q", "--agent", f"mine:{which}", "--db", "t.db"], tmp_path)
+    wait_for_row(tmp_path / "t.db", "select 1 from model_calls" if which == "hang_model" else OPEN_CALL)
+    time.sleep(0.05)
+    process.send_signal(number)
+    started = time.monotonic()
+    returned, out, err = finish(process)
+    assert time.monotonic() - started < 5
+    assert (returned, out) == (code, "")
+    assert f"{word} after {0 if which == 'hang_model' else 1} step" in err
+    assert "Traceback" not in err
+    assert rows(tmp_path / "t.db", "select status, stop from runs") == [("cancelled", "cancelled")]
+    open_row = "model_calls" if which == "hang_model" else "tool_calls"
+    assert rows(tmp_path / "t.db", f"select error from {open_row}") == [("cancelled",)]
+    assert "cancelled" in shown(tmp_path / "t.db")
+
+
+def test_several_processes_write_one_file_while_it_is_read(tmp_path: Path) -> None:
+    body = """
+with Recorder("t.db") as recorder:
+    for number in range(25):
+        recorder.run_sync(agent("quick", "quick", then=["done"]), f"{os.getpid()} {number}")
+"""
+    processes = [start(tmp_path, body) for _ in range(4)]
+    while any(process.poll() is None for process in processes):
+        result = CliRunner().invoke(cli, ["--db", str(tmp_path / "t.db"), "list", "--json"])
+        assert result.exit_code == 0 or "no store" in result.stderr or "no trace store yet" in result.stderr
+        time.sleep(0.02)
+    for process in processes:
+        assert finish(process) == (0, "", "")
+    found = rows(tmp_path / "t.db", "select count(*), sum(steps), sum(tool_calls), min(status) from runs")
+    assert found == [(100, 300, 200, "answered")]
+    assert rows(tmp_path / "t.db", "select count(*) from tool_calls where result='ababab'") == [(200,)]
+
+
+def test_a_forked_child_records_into_the_same_store_through_its_own_connection(tmp_path: Path) -> None:
+    body = """
+recorder = Recorder("t.db")
+recorder.run_sync(agent("quick", then=["parent"]), "q")
+child = os.fork()
+if child == 0:
+    recorder.run_sync(agent("quick", then=["child"]), "q")
+    os._exit(0)
+os.waitpid(child, 0)
+recorder.run_sync(agent("quick", then=["parent again"]), "q")
+recorder.close()
+"""
+    assert finish(start(tmp_path, body)) == (0, "", "")
+    answers = rows(tmp_path / "t.db", "select answer from runs order by started_at")
+    assert answers == [("parent",), ("child",), ("parent again",)]
+    assert rows(tmp_path / "t.db", "select count(distinct pid) from process") == [(2,)]
+
+
+def test_a_full_disk_leaves_the_answer_and_says_what_was_lost(tmp_path: Path) -> None:
+    body = """
+import resource
+recorder = Recorder("t.db")
+recorder.run_sync(agent("quick", then=["small"]), "q")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+result = recorder.run_sync(Agent(model=ScriptedModel(["x" * 500_000])), "large")
+print(len(result.answer))
+recorder.close()
+"""
+    code, out, err = finish(start(tmp_path, body))
+    assert (code, out) == (0, "500000\n")
+    assert "cannot be written" in err
+    assert "lost" in err
+    assert "Traceback" not in err
+    connection = sqlite3.connect(tmp_path / "t.db")
+    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    connection.close()

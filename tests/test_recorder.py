@@ -1,0 +1,399 @@
+"""The record: every fact once, in the right order, under the right parent, whatever happens around it."""
+
+import asyncio
+import json
+import random
+import sqlite3
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from agent import Agent, Limits, Message, ModelError, ScriptedModel, Toolbox, tool
+from tracing import CountingIds, FixedClock, Recorder, RecorderWarning, Store, StoreError
+
+
+@tool("Add two numbers.")
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@tool("Shout.")
+async def shout(text: str) -> str:
+    return text.upper()
+
+
+TOOLS = Toolbox([add, shout])
+BOTH: dict[str, Any] = {
+    "tool_calls": [
+        {"name": "add", "arguments": {"a": 3, "b": 4}, "id": "x"},
+        {"name": "shout", "arguments": {"text": "hello"}, "id": "y"},
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 5},
+    "finish_reason": "tool_calls",
+}
+
+
+def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def script(*responses: Any, **fields: Any) -> Agent:
+    return Agent(model=ScriptedModel(responses), tools=fields.pop("tools", TOOLS), **fields)
+
+
+def test_a_run_reads_back_whole(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db", clock=FixedClock(), ids=CountingIds()) as recorder:
+        result = recorder.run_sync(
+            script(BOTH, "7 HELLO", name="sums", system="Be brief.", settings={"temperature": 0}),
+            "add 3 and 4, then uppercase hello",
+            session="s1",
+            tags=["b", "a"],
+            metadata={"user": "ada"},
+            version="1.2",
+        )
+    with Store(tmp_path / "t.db") as store:
+        run = store.run(result.run_id or "")
+        request = store.request(run["run_id"], 2)
+    assert {key: run[key] for key in ("status", "question", "answer", "steps", "tool_calls", "session", "version")} == {
+        "status": "answered",
+        "question": "add 3 and 4, then uppercase hello",
+        "answer": "7 HELLO",
+        "steps": 2,
+        "tool_calls": 2,
+        "session": "s1",
+        "version": "1.2",
+    }
+    assert (json.loads(run["tags"]), json.loads(run["metadata"])) == (["a", "b"], {"user": "ada"})
+    assert (run["input_tokens"], run["unreported_calls"], run["cost_usd"]) == (9, 1, None)
+    assert list(request.messages) == [message.to_dict() for message in result.messages[:-1]]
+    assert [tool["function"]["name"] for tool in request.tools] == ["add", "shout"]
+    assert request.settings == {"temperature": 0}
+
+
+def test_calls_keep_their_ids_and_order_when_they_finish_in_the_other(tmp_path: Path) -> None:
+    first_may_end = asyncio.Event()
+
+    @tool
+    async def slow(text: str) -> str:
+        await first_may_end.wait()
+        return f"slow {text}"
+
+    @tool
+    async def fast(text: str) -> str:
+        first_may_end.set()
+        return f"fast {text}"
+
+    async def model(messages: list[Any]) -> dict[str, Any]:
+        if messages[-1]["role"] == "tool":
+            return {"content": "done"}
+        calls = [("one", "slow", '{"text":"a"}'), ("two", "fast", '{"text":"b"}')]
+        function = [{"id": id_, "function": {"name": name, "arguments": text}} for id_, name, text in calls]
+        return {"content": None, "tool_calls": function}
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        result = recorder.run_sync(Agent(model=model, tools=Toolbox([slow, fast])), "q")
+    assert [(message.tool_call_id, message.content) for message in result.messages[2:4]] == [
+        ("one", "slow a"),
+        ("two", "fast b"),
+    ]
+    query = "select call, call_id, tool, result from tool_calls order by call"
+    assert rows(tmp_path / "t.db", query) == [(1, "one", "slow", "slow a"), (2, "two", "fast", "fast b")]
+    ended = "select json_extract(fields,'$.tool') from log_events where event='tool.answered'"
+    assert rows(tmp_path / "t.db", ended) == [("fast",), ("slow",)]
+
+
+def test_events_come_in_the_order_in_which_things_happened(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db", clock=FixedClock()) as recorder:
+        recorder.run_sync(script({"tool_calls": BOTH["tool_calls"][:1]}, "7"), "q")
+    found = rows(tmp_path / "t.db", "select event, step, fields from log_events")
+    assert [event for event, _, _ in found] == [
+        "run.started", "model.asked", "model.answered", "tool.called", "tool.answered", "model.asked",
+        "model.answered", "run.finished",
+    ]  # fmt: skip
+    assert json.loads(found[4][2]) == {
+        "step": 1,
+        "tool": "add",
+        "arguments": '{"a":3,"b":4}',
+        "result_chars": 1,
+        "truncated": False,
+        "error": None,
+        "duration_ms": 1.0,
+    }
+
+
+def test_every_span_hangs_under_the_run_and_a_nested_run_under_its_tool_call(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder:
+
+        @tool
+        def delegate(question: str) -> str:
+            return recorder.run_sync(script("inner answer", name="inner"), question).answer or ""
+
+        asked = {"tool_calls": [{"name": "delegate", "arguments": {"question": "why?"}}]}
+        outer = recorder.run_sync(script(asked, "outer answer", name="outer", tools=Toolbox([delegate])), "q")
+        with Store(tmp_path / "t.db") as store:
+            spans = {span["name"]: span for span in store.connection.execute("select * from spans order by started_at")}
+            (child,) = store.children(outer.run_id or "")
+    assert spans["chat scripted"]["parent_id"] in (
+        spans["invoke_agent outer"]["span_id"], spans["invoke_agent inner"]["span_id"]
+    )  # fmt: skip
+    assert spans["execute_tool delegate"]["parent_id"] == spans["invoke_agent outer"]["span_id"]
+    assert spans["invoke_agent inner"]["parent_id"] == spans["execute_tool delegate"]["span_id"]
+    assert len({span["trace_id"] for span in spans.values()}) == 1
+    assert (child["agent"], child["parent_run"]) == ("inner", outer.run_id)
+
+
+def test_many_runs_in_one_loop_and_in_threads_stay_apart(tmp_path: Path) -> None:
+    @tool
+    def echo(text: str) -> str:
+        return text
+
+    def agent(name: str) -> Agent:
+        asked = {"tool_calls": [{"name": "echo", "arguments": {"text": f"{name}.{number}"}} for number in range(3)]}
+        return Agent(name=name, model=ScriptedModel([asked, asked, f"bye {name}"]), tools=Toolbox([echo]))
+
+    with Recorder(tmp_path / "t.db") as recorder:
+
+        async def together() -> None:
+            await asyncio.gather(*(recorder.run(agent(f"loop{number}"), "q") for number in range(10)))
+
+        threads = [
+            threading.Thread(target=lambda number=number: recorder.run_sync(agent(f"thread{number}"), "q"))
+            for number in range(5)
+        ]
+        for thread in threads:
+            thread.start()
+        asyncio.run(together())
+        for thread in threads:
+            thread.join()
+    query = (
+        "select r.agent, count(*), sum(t.result like r.agent || '.%'), r.answer from runs r join tool_calls t "
+        "using(run_id) group by r.run_id order by 1"
+    )
+    names = sorted([f"loop{number}" for number in range(10)] + [f"thread{number}" for number in range(5)])
+    assert rows(tmp_path / "t.db", query) == [(name, 6, 6, f"bye {name}") for name in names]
+
+
+def test_what_was_said_before_is_stored_once(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder:
+        first = recorder.run_sync(script(BOTH, "7 HELLO", system="s"), "q")
+        recorder.run_sync(script(BOTH, "again"), "q2", history=first.messages)
+    (count, distinct) = rows(tmp_path / "t.db", "select count(*), count(distinct hash) from message")[0]
+    assert count == distinct == len(first.messages) + 1 + 4
+    assert rows(tmp_path / "t.db", "select count(*) from body where text='HELLO'") == [(1,)]
+
+
+def test_a_snapshot_is_recorded_not_a_reference(tmp_path: Path) -> None:
+    history = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+
+    def model(messages: list[Any]) -> str:
+        messages.append({"role": "user", "content": "tampered"})
+        history.append({"role": "user", "content": "late"})
+        return "three"
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        recorder.run_sync(Agent(model=model), "q", history=history)
+    said = rows(tmp_path / "t.db", "select content from conversation order by position")
+    assert said == [("one",), ("two",), ("q",), ("three",)]
+
+
+def test_a_failed_run_is_recorded_with_what_failed(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder, pytest.raises(ModelError) as caught:
+        recorder.run_sync(script(BOTH, ConnectionError("no route")), "q")
+    run = rows(tmp_path / "t.db", "select run_id, status, stop, error, steps, tool_calls from runs")
+    assert run == [(caught.value.result.run_id, "failed", "failed", "ConnectionError: no route", 1, 2)]
+    calls = rows(tmp_path / "t.db", "select step, error from model_calls order by step")
+    assert calls == [(1, None), (2, "ConnectionError: no route")]
+
+
+def test_an_exception_of_the_host_closes_the_record(tmp_path: Path) -> None:
+    def stop(step: Any) -> None:
+        raise ZeroDivisionError("host")
+
+    with Recorder(tmp_path / "t.db") as recorder, pytest.raises(ZeroDivisionError):
+        recorder.run_sync(script(BOTH, "never"), "q", on_step=stop)
+    assert rows(tmp_path / "t.db", "select stop, error from runs") == [("failed", "ZeroDivisionError: host")]
+
+
+def test_a_cancelled_run_and_its_open_call_are_closed_as_cancelled(tmp_path: Path) -> None:
+    started = asyncio.Event()
+
+    async def hang() -> None:
+        started.set()
+        await asyncio.sleep(60)
+
+    async def main(recorder: Recorder) -> None:
+        asked = {"tool_calls": [{"name": "hang", "arguments": {}}]}
+        task = asyncio.create_task(recorder.run(script(asked, tools=Toolbox([hang])), "q"))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        asyncio.run(main(recorder))
+    assert rows(tmp_path / "t.db", "select status, stop, error from runs") == [("cancelled", "cancelled", None)]
+    assert rows(tmp_path / "t.db", "select error, result from tool_calls") == [("cancelled", None)]
+
+
+def test_declined_calls_are_recorded_as_not_run(tmp_path: Path) -> None:
+    spent = {**BOTH, "usage": {"input": 90, "output": 20}}
+    with Recorder(tmp_path / "t.db") as recorder:
+        recorder.run_sync(script(spent, limits=Limits(max_tokens=100)), "q")
+    assert rows(tmp_path / "t.db", "select tool, error, result from tool_calls order by call") == [
+        ("add", "not_run", "Error: not run: the run stopped at its token limit."),
+        ("shout", "not_run", "Error: not run: the run stopped at its token limit."),
+    ]
+    assert rows(tmp_path / "t.db", "select stop, tool_calls from runs") == [("token_limit", 2)]
+
+
+def test_what_unicode_cannot_hold_is_recorded_and_read_back_exactly(tmp_path: Path) -> None:
+    odd = "a\udc00b\0c"
+
+    @tool
+    def give(text: str) -> str:
+        return odd
+
+    asked = {"content": odd, "tool_calls": [{"name": "give", "arguments": '{"text":"\\ud83d"}'}]}
+    with Recorder(tmp_path / "t.db") as recorder:
+        result = recorder.run_sync(script(asked, odd, tools=Toolbox([give])), odd)
+    with Store(tmp_path / "t.db") as store:
+        messages = store.request(result.run_id or "", 2).messages
+    assert [message["content"] for message in messages] == [odd] * 3
+    assert rows(tmp_path / "t.db", "select result, result_chars from tool_calls") == [("a\ufffdb\u2400c", 5)]
+
+
+def test_extra_fields_of_a_provider_are_kept_and_sent_back(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def model(messages: list[Any]) -> dict[str, Any]:
+        seen.append(messages)
+        first = {"content": "", "reasoning_content": "hmm", "tool_calls": BOTH["tool_calls"][:1]}
+        calls = [{"id": "x", "type": "function", "function": {"name": "add", "arguments": '{"a":1,"b":1}'}}]
+        return {**first, "tool_calls": calls} if len(seen) == 1 else {"content": "2", "tool_calls": []}
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        result = recorder.run_sync(Agent(model=model, tools=TOOLS), "q")
+    assert seen[1][1]["reasoning_content"] == "hmm"
+    assert "tool_calls" not in result.messages[-1].to_dict()
+    assert result.messages[-1] == Message(role="assistant", content="2")
+
+
+def test_the_providers_message_is_kept_where_the_history_differs(tmp_path: Path) -> None:
+    broken = {"content": None, "tool_calls": [{"id": None, "function": {"name": "add", "arguments": '{"a": 1,'}}]}
+    with Recorder(tmp_path / "t.db") as recorder:
+        result = recorder.run_sync(Agent(model=_answers(broken, "sorry"), tools=TOOLS), "q")
+    sent = result.messages[1].tool_calls[0]
+    assert (sent.id, sent.arguments) == ("call_1_0", "{}")
+    assert rows(tmp_path / "t.db", "select arguments, error from tool_calls") == [('{"a": 1,', "bad_arguments")]
+    (raw,) = rows(tmp_path / "t.db", "select b.text from span s join body b on b.id=s.raw")[0]
+    assert json.loads(raw) == broken
+
+
+def _answers(*responses: Any) -> Any:
+    left = iter(responses)
+    return lambda messages: next(left)
+
+
+def test_ids_stay_unique_when_a_program_seeds_its_random_numbers(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder:
+        for _ in range(3):
+            random.seed(1)
+            recorder.run_sync(script("a"), "q")
+    (ids,) = rows(tmp_path / "t.db", "select count(distinct span_id) + count(distinct trace_id) from spans")[0]
+    assert ids == 6 + 3
+
+
+def test_a_users_own_log_lines_stand_under_the_call_that_wrote_them(tmp_path: Path) -> None:
+    @tool
+    def look(text: str) -> str:
+        structlog.get_logger().warning("looking", text=text, request="r7")
+        return "seen"
+
+    asked = {"tool_calls": [{"name": "look", "arguments": {"text": "a"}}]}
+    with structlog.testing.capture_logs(), Recorder(tmp_path / "t.db") as recorder:
+        with structlog.contextvars.bound_contextvars(user="ada"):
+            recorder.run_sync(script(asked, "done", tools=Toolbox([look])), "q")
+    query = "select e.level, e.event, e.fields, t.tool from log_events e join tool_calls t using(span_id) where event='looking'"
+    ((level, event, fields, name),) = rows(tmp_path / "t.db", query)
+    assert (level, event, name) == ("warning", "looking", "look")
+    assert json.loads(fields) == {"user": "ada", "text": "a", "request": "r7"}
+    ((started,),) = rows(tmp_path / "t.db", "select fields from log_events where event='run.started'")
+    assert json.loads(started)["user"] == "ada"
+
+
+@pytest.mark.parametrize("what", ["folder", "text", "other database", "newer"])
+def test_a_store_that_cannot_be_used_is_one_warning_and_the_agent_answers(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "t.db"
+    if what == "folder":
+        path.mkdir()
+    elif what == "text":
+        path.write_text("not a database, but somebody's notes\n" * 9)
+    elif what == "other database":
+        sqlite3.connect(path).executescript("create table mine(x); insert into mine values(1)")
+    else:
+        Recorder(path).close()
+        sqlite3.connect(path).execute("pragma user_version=99")
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.warns(RecorderWarning, match="runs are not recorded") as caught:
+        recorder = Recorder(path)
+    with recorder:
+        result = recorder.run_sync(script(BOTH, "7 HELLO"), "q")
+    assert (result.answer, result.run_id, len(caught)) == ("7 HELLO", None, 1)
+    assert (path.read_bytes() if path.is_file() else b"") == before
+    with pytest.raises(StoreError):
+        Recorder(path, strict=True)
+
+
+def test_a_busy_file_delays_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder:
+        blocker = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+        blocker.execute("begin immediate")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = recorder.run_sync(script(BOTH, "7 HELLO"), "q")
+        assert rows(tmp_path / "t.db", "select count(*) from runs") == [(0,)]
+        blocker.execute("rollback")
+        blocker.close()
+    assert rows(tmp_path / "t.db", "select run_id, status, tool_calls from runs") == [(result.run_id, "answered", 2)]
+
+
+def test_a_fact_that_cannot_be_written_takes_no_other_with_it(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "t.db")
+    sqlite3.connect(tmp_path / "t.db").executescript(
+        "create trigger no before insert on span when new.name='shout' begin select raise(abort, 'refused'); end"
+    )
+    with pytest.warns(RecorderWarning, match="one record cannot be written"):
+        result = recorder.run_sync(script(BOTH, "7 HELLO"), "q")
+    with pytest.warns(RecorderWarning, match="1 record was lost"):
+        recorder.close()
+    assert result.answer == "7 HELLO"
+    assert rows(tmp_path / "t.db", "select tool, result from tool_calls") == [("add", "7")]
+    assert rows(tmp_path / "t.db", "select status from runs") == [("answered",)]
+    assert rows(tmp_path / "t.db", "select event from log_events where level='warning'") == [("recorder.degraded",)]
+
+
+def test_warnings_that_are_errors_do_not_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path.joinpath("t.db").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with Recorder(tmp_path / "t.db") as recorder:
+            assert recorder.run_sync(script("fine"), "q").answer == "fine"
+    assert "playhead: runs are not recorded" in capsys.readouterr().err
+
+
+def test_the_log_hears_each_event_with_the_ids_of_its_span(tmp_path: Path) -> None:
+    heard: list[tuple[str, str, Any]] = []
+    with Recorder(tmp_path / "t.db", log=lambda *event: heard.append(event)) as recorder:
+        result = recorder.run_sync(script({"tool_calls": BOTH["tool_calls"][:1]}, "7"), "q")
+    assert [name for _, name, _ in heard][:4] == ["run.started", "model.asked", "model.answered", "tool.called"]
+    assert {fields["run_id"] for _, _, fields in heard} == {result.run_id}
+    stored = {row[0] for row in rows(tmp_path / "t.db", "select span_id from spans")}
+    assert {fields["span_id"] for _, _, fields in heard} == stored

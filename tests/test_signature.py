@@ -1,0 +1,224 @@
+"""Signatures and schemas: what the model sees of a function, the same under every pydantic in the range."""
+
+import asyncio
+import dataclasses
+import enum
+import functools
+from typing import Annotated, Any, Literal, Optional
+
+import pydantic
+import pytest
+
+from agent import Toolbox, ToolCall, ToolDefinitionError, tool
+
+
+class Mode(enum.Enum):
+    FAST = "fast"
+    SLOW = "slow"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    label: str = "here"
+
+
+class Order(pydantic.BaseModel):
+    """An order."""
+
+    items: list[str]
+    note: str | None = None
+
+
+@tool("Do everything.", a="a text", point="where")
+def everything(  # type: ignore[no-untyped-def]
+    a,
+    b: int,
+    c: float = 0.5,
+    d: bool = False,
+    e: Literal["x", "y"] = "x",
+    f: Literal["only"] = "only",
+    g: Mode = Mode.FAST,
+    h: Optional[int] = None,  # noqa: UP045
+    i: list[int] = [],  # noqa: B006
+    j: dict[str, Any] = {},  # noqa: B006
+    point: Point | None = None,
+    order: Order | None = None,
+    k: dict[str, float] | None = None,
+) -> str:
+    return repr((a, b, c, d, e, f, g, h, i, j, point, order, k))
+
+
+def test_schemas_are_in_a_normal_form_that_no_pydantic_release_changes() -> None:
+    assert everything.schema.parameters == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "description": "a text"},
+            "b": {"type": "integer"},
+            "c": {"type": "number", "default": 0.5},
+            "d": {"type": "boolean", "default": False},
+            "e": {"type": "string", "enum": ["x", "y"], "default": "x"},
+            "f": {"type": "string", "const": "only", "default": "only"},
+            "g": {"$ref": "#/$defs/Mode", "default": "fast"},
+            "h": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            "i": {"type": "array", "items": {"type": "integer"}, "default": []},
+            "j": {"type": "object", "default": {}},
+            "point": {
+                "anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}],
+                "default": None,
+                "description": "where",
+            },
+            "order": {"anyOf": [{"$ref": "#/$defs/Order"}, {"type": "null"}], "default": None},
+            "k": {
+                "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}}, {"type": "null"}],
+                "default": None,
+            },
+        },
+        "required": ["a", "b"],
+        "$defs": {
+            "Mode": {"type": "string", "enum": ["fast", "slow"]},
+            "Point": {
+                "type": "object",
+                "properties": {"x": {"type": "integer"}, "label": {"type": "string", "default": "here"}},
+                "required": ["x"],
+            },
+            "Order": {
+                "type": "object",
+                "description": "An order.",
+                "properties": {
+                    "items": {"type": "array", "items": {"type": "string"}},
+                    "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+                },
+                "required": ["items"],
+            },
+        },
+    }
+
+
+def call(function: Any, arguments: str) -> str:
+    toolbox = Toolbox([function])
+    return asyncio.run(toolbox.call(ToolCall("c", toolbox.schemas[0].name, arguments))).shown
+
+
+def test_the_function_gets_real_instances_and_its_own_defaults() -> None:
+    arguments = '{"a":"t","b":"2","g":"slow","h":3,"i":["4"],"point":{"x":1},"order":{"items":["tea"]},"k":{"z":1}}'
+    assert call(everything, arguments) == (
+        "('t', 2, 0.5, False, 'x', 'only', <Mode.SLOW: 'slow'>, 3, [4], {}, "
+        "Point(x=1, label='here'), Order(items=['tea'], note=None), {'z': 1.0})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ('{"a":"t","b":1,"e":"X"}', 'e must be one of "x", "y"; it was a string'),
+        ('{"a":"t","b":1,"g":"medium"}', 'g must be one of "fast", "slow"; it was a string'),
+        ('{"a":"t","b":1,"i":[1,true]}', "i.1 must be an integer; it was true or false"),
+        ('{"a":"t","b":1,"point":{"x":true}}', "point.x must be an integer; it was true or false"),
+        ('{"a":"t","b":1,"h":"many"}', "h must be an integer or null; it was a string"),
+        ('{"a":"t","b":1,"order":{"items":7}}', "order must be an object with items, note or null"),
+        ('{"b":1}', "a is required"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_with_what_is_allowed(arguments: str, reason: str) -> None:
+    assert reason in call(everything, arguments)
+
+
+def test_bare_tools_take_their_texts_from_docstring_and_annotations() -> None:
+    @tool
+    def search(query: str, mode: str = "fast", limit: Annotated[int, "how many"] = 3) -> str:
+        """Search the shop.
+        Args:
+            query: what to look for
+            mode: one of: fast, slow
+        Returns:
+            The hits.
+        """
+        return f"{query} {mode} {limit}"
+
+    assert search.schema.description == "Search the shop."
+    assert {name: schema.get("description") for name, schema in search.schema.parameters["properties"].items()} == {
+        "query": "what to look for",
+        "mode": "one of: fast, slow",
+        "limit": "how many",
+    }
+    assert search("tea", limit=1) == "tea fast 1"
+
+
+def test_positional_only_parameters_and_reserved_names_can_be_called() -> None:
+    def odd(a: int, b: int = 2, /, model_config: str = "m", copy: str = "c", _x: int = 0, schema: str = "s") -> str:
+        return f"{a} {b} {model_config} {copy} {_x} {schema}"
+
+    assert call(odd, '{"a":1,"model_config":"M","_x":5}') == "1 2 M c 5 s"
+
+
+def test_methods_are_tools_when_bound() -> None:
+    class Shop:
+        name = "corner"
+
+        def greet(self, who: str) -> str:
+            return f"{self.name} greets {who}"
+
+    assert call(Shop().greet, '{"who":"Ada"}') == "corner greets Ada"
+
+
+def test_annotations_are_resolved_where_the_function_was_made() -> None:
+    @dataclasses.dataclass
+    class Local:
+        n: int
+
+    def use(it: "Local") -> int:
+        return it.n
+
+    assert call(use, '{"it":{"n":7}}') == "7"
+
+
+def takes_star(*args: int) -> None: ...
+
+
+def takes_stars(**kwargs: int) -> None: ...
+
+
+def takes_code(code: object) -> None: ...
+
+
+def takes_object(thing: "Missing") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+class CallMe:
+    def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (takes_star, r"takes \*args, which has no JSON form"),
+        (takes_stars, r"takes \*\*kwargs, which has no JSON form"),
+        (takes_object, "has an annotation that cannot be resolved"),
+        (lambda: None, "a lambda has no name"),
+        (functools.partial(takes_code, int), "a partial has no name"),
+        (CallMe(), "a CallMe has no name"),
+    ],
+)
+def test_a_function_that_could_never_be_called_is_refused_at_registration(function: Any, said: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=said):
+        Toolbox([function])
+
+
+@pytest.mark.parametrize("name", ["my tool!", "a.b", "", "x" * 65, "tööl"])
+def test_a_name_that_a_provider_would_refuse_is_refused_at_registration(name: str) -> None:
+    def named() -> None: ...
+
+    named.__name__ = name
+    with pytest.raises(ToolDefinitionError, match="cannot be a tool's name"):
+        Toolbox([named])
+
+
+def test_two_tools_of_one_name_and_texts_for_no_parameter_are_refused() -> None:
+    with pytest.raises(ToolDefinitionError, match="two tools are named 'everything'"):
+        Toolbox([everything, everything])
+    with pytest.raises(ToolDefinitionError, match="has no parameter colour"):
+
+        @tool("Paint.", colour="which")
+        def paint(shade: str) -> str:
+            return shade

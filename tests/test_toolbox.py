@@ -1,0 +1,290 @@
+"""Tools behind their port: every failure is an observation that tells the model what to do next."""
+
+import asyncio
+import contextvars
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Observation, Toolbox, ToolCall, ToolDefinitionError, tool
+
+
+@tool("Repeat a text.", text="what to repeat", times="how often")
+def repeat(text: str, times: int = 1) -> str:
+    return text * times
+
+
+@tool("Say when.")
+def now() -> str:
+    return "now"
+
+
+def call(toolbox: Toolbox, name: str, arguments: str) -> Observation:
+    return asyncio.run(toolbox.call(ToolCall("c1", name, arguments)))
+
+
+def returning(value: Any) -> Toolbox:
+    def give() -> Any:
+        return value
+
+    return Toolbox([give])
+
+
+def raising(error: BaseException) -> Toolbox:
+    def fail() -> None:
+        raise error
+
+    return Toolbox([fail])
+
+
+@pytest.mark.parametrize("arguments", ["", "  ", "null", "{}", "\ufeff{}"])
+def test_no_arguments_in_any_form_call_a_tool_that_needs_none(arguments: str) -> None:
+    assert call(Toolbox([now]), "now", arguments) == Observation(shown="now", whole="now")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "text is required"),
+        ("null", "text is required"),
+        ('{"text": "a", "times": true}', "times must be an integer; it was true or false"),
+        ('{"text": "a", "times": 2.5}', "times must be an integer; it was a number"),
+        ('{"text": "a", "times": "two"}', "times must be an integer; it was a string"),
+        ('{"text": 7}', "text must be a string; it was an integer"),
+        ('{"text": "a", "often": 2}', "there is no parameter often (the parameters are: text, times)"),
+        ("[1]", "they must be a JSON object, not a list"),
+        ('"x"', "they must be a JSON object, not a string; send the object itself"),
+        ("7", "they must be a JSON object, not an integer"),
+        ('"{\\"text\\": \\"a\\"}"', "they must be a JSON object, not a string"),
+        ('{"text": "a",}', "they are not valid JSON"),
+        ("{text: 1}", "they are not valid JSON"),
+        ('{"text": "a', "they are not valid JSON"),
+        ("{'text': 'a'}", "they are not valid JSON"),
+        ('{"text": "a"} Done!', "they are not valid JSON (Extra data, at character 15)"),
+        ('{"text": "a"}{"text": "b"}', "they are not valid JSON"),
+        ('{"text": "a", "text": "b"}', "a key stands in them twice"),
+        ('{"text": NaN}', "NaN is not JSON"),
+        ('{"times": 1e999}', "they hold a number that is too large"),
+        ('{"times": ' + "9" * 5000 + "}", "they hold a number with too many digits"),
+        ("[" * 100_000, "they are nested deeper than 100 levels"),
+        ('{"text": ' + "[" * 200 + "]" * 200 + "}", "they are nested deeper than 100 levels"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_with_the_reason_and_the_tool_is_not_run(
+    arguments: str, reason: str
+) -> None:
+    observation = call(Toolbox([repeat]), "repeat", arguments)
+    assert observation.error == "bad_arguments"
+    assert reason in observation.shown
+    assert "Its parameters: text (a string, required); times (an integer)." in observation.shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ('{"text": "ab", "times": "2"}', "abab"),
+        ('{"text": "ab", "times": 2.0}', "abab"),
+        ('{"text": "a\nb"}', "a\nb"),
+        ('{"text": "\\ud83d"}', "\ud83d"),
+    ],
+)
+def test_arguments_whose_meaning_is_plain_are_taken(arguments: str, result: str) -> None:
+    assert call(Toolbox([repeat]), "repeat", arguments).shown == result
+
+
+def test_a_refusal_never_quotes_the_value() -> None:
+    assert "hunter2" not in call(Toolbox([repeat]), "repeat", '{"text": "a", "times": "hunter2"}').shown
+
+
+@pytest.mark.parametrize("name", ["repaet", "", "\x1b[2J"])
+def test_an_unknown_tool_is_told_which_there_are(name: str) -> None:
+    observation = call(Toolbox([repeat, now]), name, "{}")
+    assert observation.error == "unknown_tool"
+    assert observation.shown.endswith("The tools are: repeat, now.")
+
+
+class Awkward:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: float
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("text", "text"),
+        ("", ""),
+        (None, "null"),
+        (True, "true"),
+        (7, "7"),
+        (b"\xff\x00a", "\\xff\x00a"),
+        ({"b": 1, "a": [None]}, '{"a":[null],"b":1}'),
+        ({3, 1}, "[1,3]"),
+        (Path("a/b"), "a/b"),
+        (Point(1, float("nan")), '{"x":1,"y":"NaN"}'),
+        ("a\udc00b", "a\udc00b"),
+        (Awkward(), "<Awkward that cannot be shown: RuntimeError>"),
+    ],
+)
+def test_whatever_a_tool_returns_becomes_text_by_one_rule(value: Any, shown: str) -> None:
+    assert call(returning(value), "give", "") == Observation(shown=shown, whole=shown)
+
+
+def test_a_generator_is_read_out() -> None:
+    assert call(returning(number * 2 for number in range(3)), "give", "").shown == "[0,2,4]"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ValueError("too hot"), "ValueError", "Error: fail raised ValueError: too hot"),
+        (KeyError("city"), "KeyError", "Error: fail raised KeyError: 'city'"),
+        (StopIteration(), "StopIteration", "Error: fail raised StopIteration."),
+        (SystemExit(3), "SystemExit", "Error: fail raised SystemExit: 3"),
+        (TimeoutError("slow"), "TimeoutError", "Error: fail raised TimeoutError: slow"),
+        (MemoryError(), "MemoryError", "Error: fail raised MemoryError."),
+    ],
+)
+def test_an_exception_in_a_tool_becomes_its_type_and_text(error: BaseException, kind: str, said: str) -> None:
+    assert call(raising(error), "fail", "") == Observation(shown=said, whole=said, error=kind)
+
+
+def test_a_keyboard_interrupt_in_a_tool_is_not_swallowed() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        call(raising(KeyboardInterrupt()), "fail", "")
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_tool_that_hangs_is_given_up_after_its_timeout(is_async: bool) -> None:
+    release = threading.Event()
+
+    async def wait_async() -> None:
+        await asyncio.sleep(60)
+
+    def wait() -> None:
+        release.wait(60)
+
+    waiting: Callable[..., Any] = wait_async if is_async else wait
+    toolbox = Toolbox([waiting]).with_options(waiting.__name__, timeout=0.05)
+    observation = call(toolbox, waiting.__name__, "")
+    release.set()
+    assert observation.error == "timeout"
+    assert "gave no answer within 0.05 seconds" in observation.shown
+
+
+def test_sync_tools_run_in_a_thread_of_their_own_with_the_callers_context() -> None:
+    who = contextvars.ContextVar("who", default="nobody")
+
+    def where() -> str:
+        return f"{who.get()} {threading.current_thread() is threading.main_thread()}"
+
+    async def main() -> str:
+        who.set("me")
+        return (await Toolbox([where]).call(ToolCall("c", "where", ""))).shown
+
+    assert asyncio.run(main()) == "me False"
+
+
+def test_sync_tools_of_one_message_do_not_wait_for_each_other() -> None:
+    meet = threading.Barrier(2, timeout=10)
+
+    def arrive() -> str:
+        meet.wait()
+        return "met"
+
+    async def main() -> list[Observation]:
+        toolbox = Toolbox([arrive])
+        return await asyncio.gather(*(toolbox.call(ToolCall(str(number), "arrive", "")) for number in range(2)))
+
+    assert [observation.shown for observation in asyncio.run(main())] == ["met", "met"]
+
+
+def test_a_long_result_is_cut_after_a_line_and_the_whole_is_kept() -> None:
+    lines = "\n".join(f"line {number:04}" for number in range(600))
+    observation = call(returning(lines), "give", "")
+    kept, _, note = observation.shown.rpartition("\n")
+    assert observation.truncated
+    assert observation.whole == lines
+    assert len(observation.shown) <= 3000
+    assert lines.startswith(kept + "\n")
+    assert note == f"[cut: the first {len(kept):,} of 5,999 characters]"
+
+
+@pytest.mark.parametrize("size", [2999, 3000, 3001, 3050])
+def test_a_result_is_cut_only_beyond_the_limit_and_never_inside_a_character(size: int) -> None:
+    text = "é😀" * (size // 2) + "x" * (size % 2)
+    observation = call(returning(text), "give", "")
+    assert observation.truncated == (size > 3000)
+    assert len(observation.shown) == min(size, 3000)
+
+
+def test_per_tool_options_leave_the_other_tools_and_the_first_toolbox_as_they_were() -> None:
+    first = Toolbox([repeat, now])
+    second = first.with_options("repeat", max_chars=200)
+    long = '{"text": "a", "times": 500}'
+    assert (call(first, "repeat", long).truncated, call(second, "repeat", long).truncated) == (False, True)
+    assert first.schemas == second.schemas
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": "repaet"}, "there is no tool 'repaet' to set options for; there are: repeat"),
+        ({"name": "repeat", "max_chars": 10}, "max_chars of repeat must be at least 200"),
+        ({"name": "repeat", "timeout": 0}, "timeout of repeat must be more than 0 seconds"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=said):
+        Toolbox([repeat]).with_options(**options)
+
+
+def test_hand_written_schemas_and_plain_functions_make_a_toolbox() -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    }
+    definition = {"type": "function", "function": {"name": "add", "description": "Add.", "parameters": parameters}}
+    toolbox = Toolbox.from_schemas([definition], {"add": lambda a, b: a + b})
+    assert toolbox.schemas[0].to_dict() == definition
+    assert call(toolbox, "add", '{"a": 3, "b": "4"}').shown == "7"
+    assert call(toolbox, "add", '{"a": 3}').error == "bad_arguments"
+
+
+def test_a_definition_without_its_function_or_the_other_way_round_is_refused() -> None:
+    definition = {"name": "add", "parameters": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}
+    with pytest.raises(ToolDefinitionError, match="there is no function for the tool 'add'"):
+        Toolbox.from_schemas([definition], {})
+    with pytest.raises(ToolDefinitionError, match="there is no definition for the function 'sub'"):
+        Toolbox.from_schemas([definition], {"add": lambda a: a, "sub": lambda: None})
+    with pytest.raises(ToolDefinitionError, match="does not take its schema's parameters"):
+        Toolbox.from_schemas([definition], {"add": lambda x: x})
+
+
+def test_an_abandoned_sync_tool_does_not_keep_the_loop_from_ending() -> None:
+    started = time.monotonic()
+    release = threading.Event()
+
+    def hang() -> None:
+        release.wait(30)
+
+    async def main() -> None:
+        task = asyncio.create_task(Toolbox([hang]).call(ToolCall("c", "hang", "")))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    release.set()
+    assert time.monotonic() - started < 10
