@@ -68,7 +68,7 @@ def _bool_for_number(schema: Any, value: Any, root: Mapping[str, Any], path: tup
     if isinstance(value, bool):
         number = schema.get("type") in ("integer", "number")
         return f"{_dotted(path)} must be {describe(schema, root)}; it was true or false" if number else None
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         inner, rest = schema.get("properties", {}), schema.get("additionalProperties")
         items = [(key, item, inner.get(key, rest)) for key, item in value.items()]
     elif isinstance(value, list):
@@ -141,9 +141,9 @@ def describe(schema: Any, root: Mapping[str, Any]) -> str:
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
-    while isinstance(schema, Mapping) and "$ref" in schema:
+    while isinstance(schema, dict) and "$ref" in schema:
         schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2])
-    return schema if isinstance(schema, Mapping) else {}
+    return schema if isinstance(schema, dict) else {}
 
 
 def _is_choice(schema: Any) -> bool:

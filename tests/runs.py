@@ -118,6 +118,29 @@ def record_sample(db: Path) -> str:
         return tape.run("How many kinds of timeout?", *SAMPLE, system="Look first.", tags=["good"], session="s1")
 
 
+INTERRUPTED = """
+import os, sys
+from agent import Agent, ScriptedModel, Toolbox
+from tracing import Recorder
+
+def look(word):
+    return "seen " + word
+
+def die(word):
+    os._exit(0)
+
+script = [{"tool_calls": [{"name": "look", "arguments": {"word": "first"}}], "usage": {"input": 5, "output": 2}},
+          {"tool_calls": [{"name": "die", "arguments": {"word": "now"}}], "usage": {"input": 9, "output": 4}}]
+agent = Agent(name="mortal", model=ScriptedModel(script), tools=Toolbox([look, die]))
+Recorder(sys.argv[1], strict=True).run_sync(agent, "Will you live?")
+"""
+
+
+def record_interrupted(db: Path) -> None:
+    """A run whose process ends, without any farewell, inside the tool of its second step."""
+    subprocess.run([sys.executable, "-c", INTERRUPTED, str(db)], check=True, timeout=60)
+
+
 def invoke(*arguments: str, db: Path | None = None, command: click.Group = cli) -> Result:
     """A command line in this process, not on a terminal, with stdout and stderr apart; what it raises is raised."""
     env = {} if db is None else {"PLAYHEAD_DB": str(db)}

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -127,10 +128,11 @@ def test_no_call_is_unsafe_to_print(name: str, arguments: str) -> None:
     assert not unsafe_in(call_text(name, arguments))
 
 
-@pytest.mark.parametrize("depth", [100, 300, 500, 700, 900, 1000, 1100, 2000, 100_000])
-def test_a_call_with_deeply_nested_arguments_can_be_shown(depth: int) -> None:
-    assert call_text("f", '{"a": ' * depth + "1" + "}" * depth).startswith("f(")
-    assert call_text("f", '{"a": ' + "[" * depth + "]" * depth + "}").startswith("f(")
+@pytest.mark.parametrize("depths", [[100, 100_000], range(850, 1010)], ids=["far", "near the limit of recursion"])
+def test_a_call_with_deeply_nested_arguments_can_be_shown(depths: Iterable[int]) -> None:
+    for depth in depths:
+        assert call_text("f", '{"a": ' * depth + "1" + "}" * depth).startswith("f(")
+        assert call_text("f", '{"a": ' + "[" * depth + "]" * depth + "}").startswith("f(")
 
 
 @given(PLAIN)

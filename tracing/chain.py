@@ -40,9 +40,12 @@ def body_of(text: str) -> Body:
     return Body(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), text)
 
 
-def link(parent: Link | None, message: Message) -> Link:
-    """`message` as what follows `parent`."""
-    body = None if message.content is None else body_of(message.content)
+def link(parent: Link | None, message: Message, known: Body | None = None) -> Link:
+    """`message` as what follows `parent`; `known` may be the body of its content already."""
+    if message.content is None:
+        body = None
+    else:
+        body = known if known is not None and known.text is message.content else body_of(message.content)
     envelope = envelope_of(message)
     parent_hash = None if parent is None else parent.hash
     digest = hash_of(parent_hash, message.role, None if body is None else body.hash, envelope)
@@ -70,6 +73,8 @@ class Chain:
     """The chain of one run. It remembers its last history, so that a step hashes only what is new."""
 
     def __init__(self) -> None:
+        self.bodies: dict[str | None, Body] = {}
+        """Bodies of texts that are about to be said, so that a long result is hashed once."""
         self._messages: tuple[Message, ...] = ()
         self.tip: Link | None = None
 
@@ -84,7 +89,8 @@ class Chain:
             known, self.tip = 0, None
         new = []
         for message in messages[known:]:
-            self.tip = link(self.tip, message)
+            self.tip = link(self.tip, message, self.bodies.get(message.tool_call_id))
             new.append(self.tip)
         self._messages = messages
+        self.bodies.clear()
         return new

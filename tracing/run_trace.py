@@ -277,7 +277,7 @@ class RunTrace:
 
     def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
         self._returned += 1
-        shown = body_of(observation.shown)
+        shown = self._chain.bodies[tool_call.id] = body_of(observation.shown)
         whole = shown if observation.whole is observation.shown else body_of(observation.whole)
         chars = len(observation.whole)
         ended = facts.Returned(

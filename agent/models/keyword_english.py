@@ -153,7 +153,6 @@ PHRASAL_VERBS = {
     ("sign", "in"): "login",
     ("switch", "off"): "disable",
     ("switch", "on"): "enable",
-    ("time", "out"): "timeout",
     ("turn", "off"): "disable",
     ("turn", "on"): "enable",
 }

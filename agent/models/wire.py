@@ -101,7 +101,7 @@ def _raw_call(call: Any, step: int, index: int) -> ToolCall:
 
 def read(thing: Any, name: str) -> Any:
     """A field of a dict or of an object; None where it has none."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return thing.get(name) if isinstance(thing, dict | Mapping) else getattr(thing, name, None)
 
 
 def _count(value: Any) -> int | None:
