@@ -188,6 +188,7 @@ def _ask(agent: "Agent", question: str, options: Options, on_step: "Callable[[St
     from tracing.recorder import Recorder
 
     demo = on_step is not None
+    metadata = _metadata(options.metadata)
 
     def say(text: str) -> None:
         if not options.quiet:
@@ -204,13 +205,13 @@ def _ask(agent: "Agent", question: str, options: Options, on_step: "Callable[[St
     if not demo:
         say(f"model: {as_model(agent.model).info.name}")
     interrupt = _Interrupt()
-    work = recorder.run(
-        agent, question, tags=options.tags, metadata=_metadata(options.metadata), on_step=on_step or say_step
-    )
+    work = recorder.run(agent, question, tags=options.tags, metadata=metadata, on_step=on_step or say_step)
     failure: str | None = None
     with recorder:
         try:
-            result = asyncio.run(interrupt.watch(work))
+            # stdout is the answer: what a tool prints goes where the steps go.
+            with contextlib.nullcontext() if demo else contextlib.redirect_stdout(sys.stderr):
+                result = asyncio.run(interrupt.watch(work))
         except ModelError as error:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):
