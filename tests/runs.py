@@ -1,11 +1,16 @@
 """Sample runs for the tests of the reading side: recorded for real, with scripted models and a clock that is fixed."""
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +43,23 @@ async def grep_docs(keyword: str) -> str:
 
 
 TOOLS = Toolbox([read_doc, grep_docs])
+
+
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+SURROGATES = frozenset(map(chr, range(0xD800, 0xE000)))
+UNSAFE = (
+    {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0xE0000, 0xE0080))}
+    | set(BIDI + "\u2028\u2029")
+    | SURROGATES
+) - {"\t", "\n"}
+"""Control characters, bidirectional marks, tag characters, surrogates: nothing of it may reach a terminal."""
+
+HOSTILE = "\x1b]0;pwn\x07\x1b[2J[red]x[/red][/][/tmp/x][link=http://e]y :smile: \u202egnp\x9b31m\r\x7f"
+"""What acts on a terminal, and what rich takes as markup."""
+
+
+def unsafe_in(text: str) -> set[str]:
+    return set(text) & UNSAFE
 
 
 class SpreadIds:
@@ -169,14 +191,46 @@ def strict_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+def _environment(db: Path, env: dict[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    return {**kept, "TERM": "xterm-256color", "PLAYHEAD_DB": str(db), "PYTHONUTF8": "1", **env}
+
+
 def in_shell(command: str, db: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """A shell command line, with `$VIEWER` for the viewer."""
-    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    """A shell command line, with `VIEWER` for the viewer."""
+    line = command.replace("VIEWER", f"'{sys.executable}' -m viewer")
     return subprocess.run(
-        ["bash", "-c", command.replace("$VIEWER", f"'{sys.executable}' -m viewer")],
-        env={**clean, "TERM": "xterm-256color", "PLAYHEAD_DB": str(db), "PYTHONIOENCODING": "utf-8", **env},
+        ["bash", "-c", line],
+        env=_environment(db, env),
         capture_output=True,
         encoding="utf-8",
         timeout=60,
         check=False,
     )
+
+
+def on_terminal(*arguments: str, db: Path, columns: int = 80, **env: str) -> str:
+    """All that the viewer prints on a terminal of that width, stderr too."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [sys.executable, "-m", "viewer", *arguments]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=_environment(db, env)) as process:
+        os.close(theirs)
+        came = b""
+        while chunk := _read(ours):
+            came += chunk
+    os.close(ours)
+    assert process.returncode == 0, came
+    return came.decode().replace("\r\n", "\n")
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:  # Linux's way to say that the terminal has no other end any more
+        return b""
+
+
+def plain(text: str) -> str:
+    """`text` without the viewer's own colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -10,14 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.terminal import call_text, json_text, one_line, visible
-from tests.runs import strict_json
-
-CONTROLS = {chr(code) for code in (*range(0x20), 0x7F, *range(0x80, 0xA0))}
-BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-LINES = {"\u2028", "\u2029"}
-TAGS = {chr(code) for code in range(0xE0000, 0xE0080)}
-SURROGATES = {chr(code) for code in range(0xD800, 0xE000)}
-UNSAFE = (CONTROLS - {"\t", "\n"}) | BIDI | LINES | TAGS | SURROGATES
+from tests.runs import SURROGATES, UNSAFE, strict_json, unsafe_in
 
 ANY_TEXT = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from(sorted(UNSAFE))))
 """Any text at all, rich in what is unsafe."""
@@ -26,10 +19,6 @@ PLAIN = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
     max_leaves=12,
 )
-
-
-def unsafe_in(text: str) -> set[str]:
-    return set(text) & UNSAFE
 
 
 def replaced(value: Any) -> Any:

@@ -29,14 +29,16 @@ create view model_calls as select
   case when t.hash is not null then 's256:'||lower(hex(t.hash)) end request_tip,
   strftime('%Y-%m-%dT%H:%M:%S',s.start_ns/1000000000,'unixepoch')||printf('.%06dZ',s.start_ns%1000000000/1000) started_at,
   s.duration_ns/1e6 duration_ms, s.first_token_ns/1e6 first_token_ms
-  from span s join run r on r.id=s.run left join message t on t.id=s.request_tip where s.kind=1;
+  from span s join run r on r.id=s.run left join message t on t.id=s.request_tip where s.kind=1
+  order by s.run, s.n;
 
 create view tool_calls as select
   r.run_id, s.step, s.idx+1 call, lower(hex(s.span_id)) span_id, s.call_id, s.name tool, s.arguments,
   b.text result, s.chars result_chars, s.truncated, s.error,
   strftime('%Y-%m-%dT%H:%M:%S',s.start_ns/1000000000,'unixepoch')||printf('.%06dZ',s.start_ns%1000000000/1000) started_at,
   s.duration_ns/1e6 duration_ms
-  from span s join run r on r.id=s.run left join body b on b.id=s.result where s.kind=2;
+  from span s join run r on r.id=s.run left join body b on b.id=s.result where s.kind=2
+  order by s.run, s.n;
 
 create view spans as
   select r.run_id, lower(hex(r.span_id)) span_id, nullif(lower(hex(r.parent_span)),'') parent_id, lower(hex(r.trace_id)) trace_id,

@@ -4,6 +4,7 @@ Everything passes the sanitiser on its way out. On a terminal lines are cut to i
 in a pipe nothing is cut and nothing is coloured (`NO_COLOR` and `FORCE_COLOR` as usual).
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -41,7 +42,17 @@ class Screen:
     """Prints lines to stdout."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, file=sys.stdout)
+        colours = _wants_colours()
+        # Without a colour system rich writes no escape at all; with `no_color` it would still write bold and dim.
+        self._console = Console(
+            file=sys.stdout,
+            force_terminal=colours,
+            color_system="standard" if colours else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
+        )
         self.width: int | None = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         """Cells of a line; None where nothing is cut."""
 
@@ -74,6 +85,15 @@ class Screen:
                 padded = room + words if column in right else words if column == last else words + room
                 parts.append((padded + gap, style))
             self.line(*parts, shorten=True)
+
+
+def _wants_colours() -> bool:
+    """On a terminal that has colours, unless `NO_COLOR` says no; elsewhere only where `FORCE_COLOR` says so."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def fitted(words: str, size: int, *, shorten: bool) -> str:
