@@ -206,3 +206,32 @@ def test_on_a_narrow_terminal_the_list_keeps_to_its_width(db: Path) -> None:
         lines = plain(on_terminal("list", db=db, columns=columns)).splitlines()
         assert max(map(len, lines)) <= columns
         assert lines[-1] == f"next: viewer show {shorts(db)[0]}"
+
+
+PRINTERS = ["show --full", "show --json", "context", "list", "sql 'select * from spans'"]
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that prints more than a pipe holds."""
+    big = tmp_path_factory.mktemp("big") / "traces.db"
+    with recording(big) as tape:
+        tape.run("q " * 50_000, calls(("grep_docs", {"keyword": "x" * 100_000})), answer("long " * 50_000))
+    return big
+
+
+@pytest.mark.parametrize("env", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("command", PRINTERS)
+def test_a_reader_that_leaves_early_is_met_with_silence(big: Path, command: str, env: dict[str, str]) -> None:
+    for reader, lines in (("head -1", 1), ("true", 0)):
+        done = in_shell(f"VIEWER {command} | {reader}", big, **env)
+        assert (done.stdout.count("\n"), done.stderr) == (lines, "")
+
+
+@pytest.mark.parametrize("command", PRINTERS)
+def test_a_reader_that_leaves_early_is_no_error(big: Path, command: str) -> None:
+    assert in_shell(f"VIEWER {command} | head -c 100; exit ${{PIPESTATUS[0]}}", big).returncode == 0
+
+
+def test_in_a_pipe_nothing_is_cut_to_a_width(big: Path) -> None:
+    assert f'grep_docs(keyword="{"x" * 100_000}")' in in_shell("VIEWER show", big, COLUMNS="40").stdout
