@@ -10,15 +10,20 @@ otherwise end a run from inside a log call.
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 MAX_DEPTH = 100
 MAX_DIGITS = 4000
 
+T = TypeVar("T")
+
+_stack = threading.local()
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_dump = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_unsorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def to_text(value: Any) -> str:
@@ -26,66 +31,96 @@ def to_text(value: Any) -> str:
 
     Dataclasses and pydantic models are taken as objects, enums as their value, bytes as UTF-8 with `\\xNN` for the
     rest, sets as sorted lists, NaN and the infinities as the strings "NaN", "Infinity", "-Infinity". Anything else
-    is its `str`. What is nested deeper than 100 levels or contains itself is replaced by a string that says so.
+    is its `str`. What is nested deeper than 100 levels, contains itself or raises when it is looked at is replaced by
+    a string that says so.
     """
-    try:
-        text = _dump(value)
-    except (TypeError, ValueError, RecursionError):
-        text = _dump(to_plain(value))
-    return _escaped(text)
+    return plain_text(to_plain(value))
 
 
 def to_json(value: Any) -> str:
     """As `to_text`, with the keys in the order they have: for text that is kept as a text, not compared by value."""
-    return _escaped(json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":")))
+    return _on_a_fresh_stack(lambda: _escaped(_unsorted(to_plain(value))))
 
 
-def to_plain(value: Any, _above: tuple[int, ...] = ()) -> Any:
+def plain_text(value: Any) -> str:
+    """As `to_text`, for a value that is plain already: its keys are strings, its numbers finite, its depth bounded."""
+    return _on_a_fresh_stack(lambda: _escaped(_sorted(value)))
+
+
+def to_plain(value: Any) -> Any:
     """`value` as dicts with string keys, lists, strings, numbers, booleans and None; see `to_text`."""
+    return _on_a_fresh_stack(lambda: _plain(value, ()))
+
+
+def _plain(value: Any, above: tuple[int, ...]) -> Any:
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    # The ancestors, not all that was seen: a list that holds one dict twice is no cycle.
+    if id(value) in above:
+        return "<contains itself>"
+    try:
+        return _converted(value, above)
+    except Exception as error:  # noqa: BLE001 - a user's value may raise anything when it is looked at
+        if isinstance(error, RecursionError) and not getattr(_stack, "is_fresh", False):
+            raise
+        return f"<{kind.__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def _converted(value: Any, above: tuple[int, ...]) -> Any:
     match value:
-        case None | bool():
-            return value
         case Enum():
-            return to_plain(value.value, _above)
+            return _plain(value.value, above)
         case str():
             return str(value)
+        case bool():
+            return bool(value)
         case int():
-            return int(value) if abs(value) < 10**MAX_DIGITS else f"an integer of {value.bit_length()} bits"
+            return int(value) if abs(value) < 10**MAX_DIGITS else f"an integer of {int(value).bit_length()} bits"
         case float():
-            return _plain_float(value)
+            return _finite(value)
         case bytes() | bytearray() | memoryview():
             return bytes(value).decode("utf-8", "backslashreplace")
-    # The ancestors, not all that was seen: a list that holds one dict twice is no cycle.
-    if id(value) in _above:
-        return "<contains itself>"
-    if len(_above) >= MAX_DEPTH:
+    is_object = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    dump = None if isinstance(value, type) else getattr(value, "model_dump", None)
+    is_list = isinstance(value, list | tuple | set | frozenset) or (
+        isinstance(value, Iterable) and hasattr(value, "__next__")
+    )
+    if not (is_object or callable(dump) or is_list or isinstance(value, Mapping)):
+        return str(value)
+    if len(above) >= MAX_DEPTH:
         return f"<nested deeper than {MAX_DEPTH} levels>"
-    above = (*_above, id(value))
-    match value:
-        case Mapping():
-            return {_key(key): to_plain(item, above) for key, item in value.items()}
-        case list() | tuple():
-            return [to_plain(item, above) for item in value]
-        case set() | frozenset():
-            return sorted((to_plain(item, above) for item in value), key=_dump)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {field.name: to_plain(getattr(value, field.name, None), above) for field in fields}
-    if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
-        return _attempt(value, lambda: to_plain(dump(), above))
-    if isinstance(value, Iterable) and hasattr(value, "__next__"):
-        return _attempt(value, lambda: [to_plain(item, above) for item in value])
-    return _attempt(value, lambda: str(value))
+    above = (*above, id(value))
+    if is_object:
+        return {field.name: _plain(getattr(value, field.name, None), above) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, above) for key, item in value.items()}
+    if callable(dump):
+        return _plain(dump(), above)
+    items = [_plain(item, above) for item in value]
+    return sorted(items, key=_sorted) if isinstance(value, set | frozenset) else items
 
 
-def _attempt(value: Any, convert: Any) -> Any:
+def _on_a_fresh_stack(make: Callable[[], T]) -> T:
+    """`make()`; where the caller is so deep in its own stack that there is no room, on that of a new thread, because
+    the text must not depend on who asks."""
     try:
-        return convert()
-    except Exception as error:  # noqa: BLE001 - a user's __str__ or generator may raise anything
-        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+        return make()
+    except RecursionError:
+        pass
+    made: list[T] = []
+
+    def run() -> None:
+        _stack.is_fresh = True
+        made.append(make())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return made[0]
 
 
-def _plain_float(value: float) -> float | str:
+def _finite(value: float) -> float | str:
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -94,8 +129,8 @@ def _plain_float(value: float) -> float | str:
 
 
 def _key(key: Any) -> str:
-    plain = to_plain(key)
-    return plain if isinstance(plain, str) else _dump(plain)
+    plain = _plain(key, ())
+    return plain if isinstance(plain, str) else _sorted(plain)
 
 
 def _escaped(text: str) -> str:

@@ -7,7 +7,9 @@ and those are regular files whose real place is inside the folder.
 import difflib
 import os
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +116,10 @@ def docs_toolbox(docs: Docs) -> Toolbox:
         f"Read lines of one document, numbered, at most {MAX_LINES} at once.",
         path="the document, as list_docs and grep_docs name it, e.g. guide/install.md",
         start="the first line to read, from 1",
-        end="the last line to read",
+        end=f"the last line to read; {MAX_LINES} lines from the start if left out",
     )
-    def read_doc(path: str, start: int = 1, end: int = MAX_LINES) -> str:
-        return _read(docs, path, start, end)
+    def read_doc(path: str, start: int = 1, end: int | None = None) -> str:
+        return _read(docs, path, start, start + MAX_LINES - 1 if end is None else end)
 
     @tool("Count the lines of one document.", path="the document, as list_docs and grep_docs name it")
     def count_lines(path: str) -> str:
@@ -171,8 +173,14 @@ def _clipped(line: str, needle: str) -> str:
     """At most 100 characters of a line, with the hit among them."""
     if len(line) <= MAX_HIT_CHARS:
         return line
-    at = line.casefold().find(needle)
-    start = max(0, min(at - 20, len(line) - MAX_HIT_CHARS)) if at + len(needle) > MAX_HIT_CHARS - 1 else 0
+    # Folding the case can make a character two, so the place of the hit is counted in characters of the line.
+    ends = list(accumulate(len(character.casefold()) for character in line))
+    folded_at = line.casefold().find(needle)
+    at, end = bisect_right(ends, folded_at), bisect_left(ends, folded_at + len(needle)) + 1
+    start = 0
+    if end > MAX_HIT_CHARS - 1:
+        start = max(0, min(at - 20, len(line) - MAX_HIT_CHARS), end + 1 - MAX_HIT_CHARS)
+        start = min(start, at - 1) if at else 0
     left, right = ("…" if start else ""), ("…" if start + MAX_HIT_CHARS < len(line) else "")
     return left + line[start + len(left) : start + MAX_HIT_CHARS - len(right)] + right
 
@@ -195,11 +203,13 @@ def _read(docs: Docs, path: str, start: int, end: int) -> str:
     return text
 
 
-def _read_on(arguments: Mapping[str, Any], shown: str) -> str:
-    """Where a cut result stops inside a line, that line is read again."""
-    numbers = re.findall(r"^(\d+): ", shown, re.MULTILINE)
-    start = int(numbers[-1]) + 1 if numbers else arguments.get("start", 1)
-    return _call(str(arguments.get("path")), int(start))
+def _read_on(arguments: Mapping[str, Any], shown: str, whole: str) -> str:
+    """The first line that was not shown whole; a line that is longer than a result is passed over."""
+    numbers = [int(number) for number in re.findall(r"^(\d+): ", shown, re.MULTILINE)]
+    if not numbers:
+        return _call(str(arguments.get("path")), int(arguments.get("start", 1)))
+    is_whole = whole.startswith(shown + "\n")
+    return _call(str(arguments.get("path")), numbers[-1] + (is_whole or len(numbers) == 1))
 
 
 def _call(path: str, start: int) -> str:

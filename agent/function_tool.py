@@ -26,8 +26,8 @@ class FunctionTool:
     """Seconds after which the model is told that there was no answer; None for no limit."""
     max_chars: int = MAX_CHARS
     """What the model gets to read of one result."""
-    read_on: Callable[[Mapping[str, Any], str], str] | None = None
-    """From the arguments and what was shown of a cut result to the call that reads on."""
+    read_on: Callable[[Mapping[str, Any], str, str], str] | None = None
+    """From the arguments, what is shown of a cut result and the whole of it to the call that reads on."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

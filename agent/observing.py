@@ -15,7 +15,11 @@ MAX_CHARS = 3000
 """What the model gets to read of one result, the line about the cut included."""
 
 
-def observe(value: Any, max_chars: int = MAX_CHARS, read_on: Callable[[str], str] | None = None) -> Observation:
+ReadOn = Callable[[str, str], str]
+"""From what is shown of a result and the whole of it to the call that reads on."""
+
+
+def observe(value: Any, max_chars: int = MAX_CHARS, read_on: ReadOn | None = None) -> Observation:
     whole = as_text(value)
     shown = cut(whole, max_chars, read_on)
     return Observation(shown=shown, whole=whole, truncated=shown is not whole)
@@ -28,7 +32,7 @@ def as_text(value: Any) -> str:
     return plain if isinstance(plain, str) else to_text(plain)
 
 
-def cut(whole: str, max_chars: int, read_on: Callable[[str], str] | None = None) -> str:
+def cut(whole: str, max_chars: int, read_on: ReadOn | None = None) -> str:
     """`whole` if it fits, else its beginning, cut after a line where one ends in the second half of it, and a last
     line that says how long the whole was and, with `read_on`, how to read on. At most `max_chars` in all."""
     if len(whole) <= max_chars:
@@ -42,6 +46,6 @@ def cut(whole: str, max_chars: int, read_on: Callable[[str], str] | None = None)
     return f"{kept}\n{_note(len(kept), whole, read_on, kept)}"[:max_chars]
 
 
-def _note(shown: int, whole: str, read_on: Callable[[str], str] | None, kept: str) -> str:
-    more = f"; read on with {read_on(kept)}" if read_on is not None else ""
+def _note(shown: int, whole: str, read_on: ReadOn | None, kept: str) -> str:
+    more = f"; read on with {read_on(kept, whole)}" if read_on is not None else ""
     return f"[cut: the first {shown:,} of {len(whole):,} characters{more}]"

@@ -60,7 +60,7 @@ class Toolbox:
         *,
         timeout: float | None = None,
         max_chars: int = MAX_CHARS,
-        read_on: Callable[[Mapping[str, Any], str], str] | None = None,
+        read_on: Callable[[Mapping[str, Any], str, str], str] | None = None,
     ) -> "Toolbox":
         """The same tools, with these options for one of them; see `FunctionTool`. Raises ToolDefinitionError."""
         if name not in self._tools:
@@ -105,7 +105,9 @@ class Toolbox:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the model is told
             return _raised(call.name, error)
         read_on = made.read_on
-        return observe(value, made.max_chars, None if read_on is None else lambda shown: read_on(arguments, shown))
+        return observe(
+            value, made.max_chars, None if read_on is None else lambda shown, whole: read_on(arguments, shown, whole)
+        )
 
     def _names(self) -> str:
         return ", ".join(self._tools) or "none"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent import Agent, Message, ScriptedModel
+from agent import Agent, Message, ScriptedModel, Toolbox
 from agent.ports import ModelInfo, Tell
 from agent.values import Request, Response
 from tests.runs import (
@@ -24,8 +24,7 @@ from tests.runs import (
     strict_json,
     unsafe_in,
 )
-from tracing import Store, open_store
-from viewer.contexts import diff, diff_as_json
+from tracing import open_store
 
 
 class Listening:
@@ -145,17 +144,6 @@ def test_the_difference_of_two_runs_names_changed_dropped_added_and_cut(tmp_path
     assert "~ [1] system changed\n  - Be kind.\n  + Be brief.\n" in text
     assert "- [2] user dropped\n  - one\n" in text
     assert re.search(r"^  ✂ cut: the model saw 2,9\d\d of 4,610 characters$", text, re.MULTILINE)
-    with open_store(tmp_path / "t.db") as store:
-        assert strict_json(as_text(store)) == {key: told[key] for key in strict_json(as_text(store)) if key != "changes"} | {
-            "changes": [{**one, "cut": None} for one in told["changes"]]
-        }  # fmt: skip
-
-
-def as_text(store: Store) -> str:
-    from agent.terminal import json_text
-
-    before, after = store.request(store.find("last~1"), 1), store.request(store.find("last"), 2)
-    return json_text(diff_as_json(diff(before, after, {})))
 
 
 @pytest.mark.parametrize(
@@ -181,8 +169,6 @@ def record_hostile(db: Path) -> None:
             raise OSError(f"{HOSTILE}\ud83e")
         return f"{HOSTILE}\0\ud83e" + "w" * 4000
 
-    from agent import Toolbox
-
     asked = calls(("read_doc", {"path": HOSTILE}), ("read_doc", {"path": "raise"}), (HOSTILE, {HOSTILE: "\ud83e"}))
     asked |= {"content": HOSTILE, "model": HOSTILE, "finish_reason": HOSTILE, HOSTILE: HOSTILE}
     asked["tool_calls"].append({"id": HOSTILE, "name": "read_doc", "arguments": HOSTILE + "\ud83e"})
@@ -196,8 +182,8 @@ def record_hostile(db: Path) -> None:
 
 COMMANDS = [
     "list", "show", "show last~1", "show last~1 --full", "show --messages", "show --events", "show last:1", "show last:1.4",
-    "context", "context last~1", "context last:1 --diff 2", "list --tag good", "context last~1:2 --diff last:1",
-    *(f"sql select/*/*/from/{view}" for view in ("runs", "tool_calls", "model_calls", "spans", "log_events", "conversation")),
+    "context", "context last~1", "context last:1 --diff 2", "context last~1:2 --diff last:1",
+    *(f"sql select/*/from/{view}" for view in ("runs", "tool_calls", "model_calls", "spans", "log_events", "conversation")),
 ]  # fmt: skip
 
 
@@ -205,10 +191,9 @@ def test_nothing_that_was_recorded_acts_on_a_terminal_or_is_taken_as_markup(tmp_
     record_hostile(tmp_path / "t.db")
     for command in COMMANDS:
         arguments = [part.replace("/", " ").strip() for part in command.split()]
-        text = printed(*arguments, db=tmp_path / "t.db")
-        assert unsafe_in(text) == set(), command
-        if command not in ("list --tag good",):
-            assert "[red]x[/red][/][/tmp/x][link=http://e]y :smile:" in text, command
+        result = invoke(*arguments, db=tmp_path / "t.db")
+        assert (result.exit_code, unsafe_in(result.output)) == (0, set()), command
+        assert "[red]x[/red][/][/tmp/x][link=http://e]y :smile:" in result.stdout, command
         told = invoke(*arguments, "--json", db=tmp_path / "t.db")
         assert (told.exit_code, told.stderr, unsafe_in(told.stdout)) == (0, "", set()), command
         strict_json(told.stdout)
@@ -229,12 +214,11 @@ def test_what_unicode_cannot_hold_is_replaced_once_and_counted(tmp_path: Path) -
     async def read_doc(path: str) -> str:
         return "a\ud83eb"
 
-    from agent import Toolbox
-
     with recording(tmp_path / "t.db") as tape:
         tape.run("q", calls(("read_doc", {"path": "x"})), "c\ud83ed", tools=Toolbox([read_doc]))
     told = as_json("show", db=tmp_path / "t.db")
     assert told["run"]["answer"] == "c\ufffdd"
     (call,) = told["steps"][0]["tool_calls"]
     assert (call["result"], call["result_chars"]) == ("a\ufffdb", 3)
-    assert told["replaced"] >= 2
+    assert told["steps"][1]["message"]["content"] == "c\ufffdd"
+    assert told["replaced"] == 3

@@ -208,7 +208,7 @@ def test_on_a_narrow_terminal_the_list_keeps_to_its_width(db: Path) -> None:
         assert lines[-1] == f"next: viewer show {shorts(db)[0]}"
 
 
-PRINTERS = ["show --full", "show --json", "context", "list", "sql 'select * from spans'"]
+PRINTERS = ["show --full", "show --json", "context", "list", "sql 'select * from conversation'"]
 
 
 @pytest.fixture(scope="module")

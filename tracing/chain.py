@@ -11,7 +11,7 @@ and a fork or the next turn of a conversation shares its prefix.
 import hashlib
 from typing import NamedTuple
 
-from agent.canonical import to_text
+from agent.canonical import plain_text
 from agent.messages import Message
 
 VERSION = "pm1"
@@ -66,7 +66,7 @@ def envelope_of(message: Message) -> str | None:
     del envelope["role"]
     if envelope["content"] == message.content:  # else a content of parts, which only the envelope holds whole
         del envelope["content"]
-    return to_text(envelope)
+    return plain_text(envelope)
 
 
 class Chain:
