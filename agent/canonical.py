@@ -61,7 +61,7 @@ def _plain(value: Any, above: tuple[int, ...]) -> Any:
         return "<contains itself>"
     try:
         return _converted(value, above)
-    except Exception as error:  # noqa: BLE001 - a user's value may raise anything when it is looked at
+    except Exception as error:
         if isinstance(error, RecursionError) and not getattr(_stack, "is_fresh", False):
             raise
         return f"<{kind.__name__} that cannot be shown: {type(error).__name__}>"
@@ -94,7 +94,10 @@ def _converted(value: Any, above: tuple[int, ...]) -> Any:
     if is_object:
         return {field.name: _plain(getattr(value, field.name, None), above) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item, above) for key, item in value.items()}
+        # Where two keys have one text (1 and "1"), the one that is a text counts, in whatever order they stand.
+        texts = {key for key in value if isinstance(key, str)}
+        named = ((key, _key(key), item) for key, item in value.items())
+        return {name: _plain(item, above) for key, name, item in named if key in texts or name not in texts}
     if callable(dump):
         return _plain(dump(), above)
     items = [_plain(item, above) for item in value]

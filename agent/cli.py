@@ -6,7 +6,6 @@ that cannot be used, 3 stopped without an answer, 130 Ctrl-C, 143 SIGTERM.
 
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from agent.command_line import Commands, Failure, run
 from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why
 from agent.terminal import json_text, visible
 
@@ -44,16 +44,9 @@ class Options:
     log: str = "off"
 
 
-class Failure(click.ClickException):
-    """A usage error, or a store that cannot be used: one sentence on stderr."""
-
-    exit_code = EXIT_USAGE
-
-    def __init__(self, text: str) -> None:
-        super().__init__(visible(text))
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"agent: {self.message}", err=True)
+def _failure(text: str) -> Failure:
+    """A usage error, or a store that cannot be used."""
+    return Failure(text, "agent", EXIT_USAGE)
 
 
 def _options(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -86,7 +79,7 @@ def _options(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None
     return decorate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="playhead", prog_name="agent")
 def cli() -> None:
     """Ask a question of documents; every step is recorded and can be seen with `viewer`."""
@@ -100,7 +93,7 @@ def ask(question: str, **given: Any) -> None:
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not question.strip():
-        raise Failure("the question is empty: write it as one argument, or - to read it from stdin")
+        raise _failure("the question is empty: write it as one argument, or - to read it from stdin")
     options = Options(**given)
     sys.exit(_ask(_agent(options), question.strip(), options))
 
@@ -172,7 +165,7 @@ def _agent(options: Options) -> "Agent":
         if options.max_steps is not None:
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
     except (LoadError, DocsError, AgentError) as error:
-        raise Failure(str(error)) from error
+        raise _failure(str(error)) from error
     return agent
 
 
@@ -201,7 +194,7 @@ def _ask(agent: "Agent", question: str, options: Options, on_step: "Callable[[St
     try:
         recorder = Recorder(options.db, log=log_to_stderr(options.log), strict=True)
     except StoreError as error:
-        raise Failure(str(error)) from error
+        raise _failure(str(error)) from error
     if not demo:
         say(f"model: {as_model(agent.model).info.name}")
     interrupt = _Interrupt()
@@ -256,15 +249,10 @@ def _metadata(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key or not equals:
-            raise Failure(f"--meta takes KEY=VALUE, not {pair!r}")
+            raise _failure(f"--meta takes KEY=VALUE, not {pair!r}")
         metadata[key] = value
     return metadata
 
 
 def main() -> None:
-    try:
-        cli(prog_name="agent")
-    except BrokenPipeError:
-        # The reader is gone; Python's own flush at exit would complain about it once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    run(cli, "agent")

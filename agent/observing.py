@@ -46,6 +46,12 @@ def cut(whole: str, max_chars: int, read_on: ReadOn | None = None) -> str:
     return f"{kept}\n{_note(len(kept), whole, read_on, kept)}"[:max_chars]
 
 
+def shown_chars(shown: str) -> int:
+    """How much of the whole stands in a result that was cut, without the line about the cut."""
+    kept, cut_off, _ = shown.rpartition("\n[cut: the first ")
+    return len(kept) if cut_off else len(shown)
+
+
 def _note(shown: int, whole: str, read_on: ReadOn | None, kept: str) -> str:
     more = f"; read on with {read_on(kept, whole)}" if read_on is not None else ""
     return f"[cut: the first {shown:,} of {len(whole):,} characters{more}]"

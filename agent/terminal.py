@@ -28,12 +28,10 @@ def one_line(text: str, size: int) -> str:
 def call_text(name: str, arguments: str) -> str:
     """A tool call as one would write it: `read_doc(path="a.md", start=3)`; the raw text where it is no JSON object."""
     try:
-        value = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return visible(f"{name}({arguments})")
-    inner = ", ".join(f"{key}={json.dumps(item, ensure_ascii=False)}" for key, item in value.items())
+        pairs = json.loads(arguments or "{}").items()
+        inner = ", ".join(f"{key}={json.dumps(item, ensure_ascii=False)}" for key, item in pairs)
+    except (AttributeError, ValueError, RecursionError):
+        inner = arguments
     return visible(f"{name}({inner})")
 
 

@@ -235,3 +235,16 @@ def test_a_reader_that_leaves_early_is_no_error(big: Path, command: str) -> None
 
 def test_in_a_pipe_nothing_is_cut_to_a_width(big: Path) -> None:
     assert f'grep_docs(keyword="{"x" * 100_000}")' in in_shell("VIEWER show", big, COLUMNS="40").stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_encoding_of_stdout_cannot_hold_is_no_traceback(big: Path, encoding: str) -> None:
+    for command in ("list", "show", "show --json"):
+        done = in_shell(f"VIEWER {command} > /dev/null", big, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_one_sentence_with_exit_code_1(big: Path) -> None:
+    done = in_shell("VIEWER show > /dev/full", big)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)

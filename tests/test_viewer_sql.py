@@ -217,8 +217,9 @@ def test_reading_beside_an_open_writer_sees_what_is_written_and_changes_no_data(
 
 
 AS_NOBODY = """
-import os, sys
+import codecs, os, sys
 from viewer.cli import cli
+codecs.lookup("ascii")
 for path in sys.argv[1:]:  # the first one only loads all modules, which nobody might not be allowed to read
     cli(["show", "--db", path], standalone_mode=False)
     os.getuid() or os.setuid(65534)  # root could write anywhere

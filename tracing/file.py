@@ -7,11 +7,18 @@ together fail in 52 of 120 tries. A reader writes nothing and makes no file.
 import contextlib
 import os
 import sqlite3
+import struct
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from tracing.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 APPLICATION_ID = 0x706C6179  # "play": tells a trace store from any other SQLite file
 VERSION = 1
@@ -19,14 +26,24 @@ VERSION = 1
 HOT_BUSY_MS = 50  # an event loop never waits longer than this for somebody else's write
 PATIENT_BUSY_MS = 10_000
 
-_HEADER = b"SQLite format 3\x00"
+MAX_COPY = 256 * 2**20
+"""Bytes of a store that is copied to be read."""
+
+_FLOCK = "hhqqi"  # struct flock of Linux: type, whence, start, length, pid
+
+
+_writing: set[tuple[int, int]] = set()
+"""Files (device, inode) that this process writes: its own locks are invisible to it."""
 
 
 def open_writing(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode with the hot path's busy timeout. Raises StoreError with what to do."""
-    check(path)
+    _refuse_folder(path)
     if not path.parent.is_dir():
         raise StoreError(f"the folder of {path} does not exist: make it, or give another path for the store")
+    if path.exists():
+        with contextlib.closing(_look(path)) as connection:
+            _refuse_foreign(connection, path)
     try:
         connection = _connect(path)
         if not _is_ready(connection):
@@ -41,72 +58,100 @@ def open_writing(path: Path) -> sqlite3.Connection:
         raise StoreError(
             f"cannot write the store {path} ({error}): check its permissions, or give another path"
         ) from error
+    _writing.add(_identity(path))
     return connection
 
 
 def open_reading(path: Path) -> sqlite3.Connection:
     """A connection that can only read. Raises StoreError for a file that is no trace store."""
+    _refuse_folder(path)
     if not path.exists():
         raise StoreError(f'there is no store {path}: record a run first (agent ask "..."), or give its path with --db')
-    check(path)
-    connection = None
+    connection = _look(path)
     try:
-        connection = _read(path, _mode(path))
-        connection.execute("select count(*) from sqlite_schema").fetchone()
-    except sqlite3.OperationalError as error:
-        if connection is not None:
-            connection.close()
-        if _mode(path) != "mode=ro":
-            raise StoreError(f"cannot read the store {path} ({error}): check its permissions") from error
-        connection = _read_copy(path)  # a folder that cannot be written, where the log needs a file beside it
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"the store {path} is damaged ({error}): restore it from a copy") from error
-    if connection.execute("pragma user_version").fetchone() == (0,):
+        version = _refuse_foreign(connection, path)
+        if version == 0:
+            raise StoreError(f"{path} is empty, and no trace store yet: record a run into it, or give another path")
+        connection.execute("pragma query_only=1")
+    except StoreError:
         connection.close()
-        raise StoreError(f"{path} is empty, and no trace store yet: record a run into it, or give another path")
-    connection.execute("pragma query_only=1")
+        raise
     return connection
 
 
-def check(path: Path) -> None:
-    """Raises StoreError, with what to do, for a path that holds anything but a trace store of a known version."""
+def _look(path: Path) -> sqlite3.Connection:
+    """A connection that reads and neither makes nor changes a file.
+
+    Never by opening the file itself while this process may hold locks on it: closing it would end them.
+    """
+    try:
+        connection = _read_copy(path) if _is_left(path) else _read(path, _mode(path))
+        connection.execute("pragma schema_version").fetchone()
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"cannot read {path} ({error}): check its permissions, or give another path") from error
+    except sqlite3.DatabaseError as error:
+        raise _not_a_store(path, error) from error
+    return connection
+
+
+def _refuse_folder(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a store: give the path of a file, e.g. {path / 'traces.db'}")
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version of a store, 0 for one that is just being made. Raises StoreError for anything else."""
     try:
-        with open(path, "rb") as file:
-            head = file.read(100)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreError(
-            f"cannot read {path} ({error.strerror}): check its permissions, or give another path"
-        ) from error
-    if not head:
-        return
-    if len(head) < 100 or not head.startswith(_HEADER):
-        raise StoreError(f"{path} is not a trace store, and is left as it is: give another path")
-    try:
-        with contextlib.closing(_read(path, _mode(path))) as connection:
-            (application,) = connection.execute("pragma application_id").fetchone()
-            (version,) = connection.execute("pragma user_version").fetchone()
-            (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-    except sqlite3.OperationalError:
-        return  # busy, or in need of a file beside it: opening it will tell
+        (application,) = connection.execute("pragma application_id").fetchone()
+        (version,) = connection.execute("pragma user_version").fetchone()
+        (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"cannot read {path} ({error}): try again, or give another path") from error
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path} is damaged, and is left as it is ({error}): restore it from a copy") from error
-    if application != APPLICATION_ID and (application, tables) != (0, 0):  # that would be one just being made
+        raise _not_a_store(path, error) from error
+    if application != APPLICATION_ID and (application, tables) != (0, 0):
         raise StoreError(f"{path} is an SQLite file but not a trace store, and is left as it is: give another path")
     if version > VERSION:
         raise StoreError(
             f"{path} was written by a newer Playhead (schema {version}, this one knows {VERSION}): upgrade Playhead"
         )
+    return int(version)
+
+
+def _not_a_store(path: Path, error: sqlite3.Error) -> StoreError:
+    if "not a database" in str(error):
+        return StoreError(f"{path} is not a trace store, and is left as it is: give another path")
+    return StoreError(f"{path} is damaged, or is not a trace store ({error}), and is left as it is: give another path")
 
 
 def _mode(path: Path) -> str:
     """How to read without making a file: SQLite would make the two files of its write-ahead log, unless told that
     nothing changes; and while a writer has the store open, they are there."""
+    return "mode=ro" if _has_log(path) else "immutable=1"
+
+
+def _has_log(path: Path) -> bool:
     wal = path.with_name(path.name + "-wal")
-    return "mode=ro" if wal.exists() and wal.stat().st_size > 0 else "immutable=1"
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def _is_left(path: Path) -> bool:
+    """Whether a process that is gone left a log behind. SQLite would read it by way of a third file, which it makes
+    or changes; so what is left, up to a size, is read from a copy."""
+    if not _has_log(path) or path.stat().st_size > MAX_COPY or _identity(path) in _writing:
+        return False
+    if fcntl is None or sys.platform != "linux":
+        return False
+    with open(path, "rb") as file:
+        # Every connection to a store in use holds a shared lock on these bytes (SQLite's SHARED_FIRST, SHARED_SIZE).
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0x40000002, 510, 0)
+        answer = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    return bool(answer[0] == fcntl.F_UNLCK)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -150,15 +195,14 @@ def _make(connection: sqlite3.Connection) -> None:
 
     connection.execute("pragma page_size=4096")
     connection.execute("pragma auto_vacuum=incremental")
+    connection.execute(f"pragma application_id={APPLICATION_ID}")  # first: nobody may take it for somebody else's
     connection.execute("pragma journal_mode=wal")
     migrate(connection)
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # Windows: SQLite's own locks, with their patience, are all there is
+    if fcntl is None:  # Windows: SQLite's own locks, with their patience, are all there is
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -8,8 +8,6 @@ from importlib.resources import files
 
 from sqlite_utils import Database, Migrations
 
-from tracing.file import APPLICATION_ID
-
 migrations = Migrations("playhead")
 
 
@@ -18,7 +16,6 @@ def m001_first(db: Database) -> None:
     _script(db, "schema.sql")
     _script(db, "views.sql")
     db.execute("insert into meta(key, value) values('epoch', 1)")
-    db.execute(f"pragma application_id={APPLICATION_ID}")
     db.execute("pragma user_version=1")
 
 

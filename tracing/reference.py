@@ -22,4 +22,6 @@ def parse_reference(text: str) -> Reference:
     if match is None:
         raise NoSuchRun(f"{text!r} names no run, step or call: write RUN, RUN:3 (a step) or RUN:3.2 (a call)")
     step, call = match["step"], match["call"]
+    if len(step or "") + len(call or "") > 100:
+        raise NoSuchRun(f"{text[:20]}… names no run, step or call: its number is too long")
     return Reference(match["run"] or "last", int(step) if step else None, int(call) if call else None)

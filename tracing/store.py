@@ -1,6 +1,7 @@
 """The read side: what the viewer, and a program, ask of a store. It never writes and never creates a file."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from tracing.file import open_reading
 from tracing.process import is_alive
 
 Row = dict[str, Any]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_DIGITS, _LARGEST = 18, 2**62  # what SQLite's integers hold
 
 SHORT = 8
 """Digits of a run id that are shown, where they name one run only."""
@@ -84,9 +88,10 @@ class Store:
             return self._last_error()
         if reference == "last" or reference.startswith("last~"):
             back = reference.removeprefix("last").removeprefix("~") or "0"
-            if not back.isdecimal():
+            if not back.isascii() or not back.isdecimal():
                 raise NoSuchRun(f"{reference!r} names no run: write last, last~1, last~2 and so on")
-            newest = self._all(f"select run_id from runs order by started_at desc limit 1 offset {int(back)}")  # noqa: S608
+            query = "select run_id from runs order by started_at desc limit 1 offset ?"
+            newest = self._all(query, (int(back),)) if len(back) < _DIGITS else []
             if not newest:
                 count = self._value("select count(*) from run")
                 raise NoSuchRun(f"there is no run {reference}: the store holds {_runs(count)}")
@@ -130,6 +135,7 @@ class Store:
         """The runs, newest or largest first, and how many there are in all. A row has the columns of the `runs`
         view and `alive`; a running run whose process is gone has the status "interrupted"."""
         where, values = _where(wanted)
+        limit = None if limit is None else min(limit, _LARGEST)
         open_only = {"running", "interrupted"} & set(wanted.status)
         query = f"select * from runs {where} order by {SORTS[sort]}"  # noqa: S608
         if open_only:  # whether an open run still runs is known here, not in SQL
@@ -140,12 +146,21 @@ class Store:
             query += f" limit {limit}"
         return [self._judged(row) for row in self._each(query, values)], total
 
+    def count(self) -> int:
+        """How many runs the store holds."""
+        return int(self._value("select count(*) from run"))
+
     def run(self, run_id: str) -> Row:
-        """One run, as `runs` has it. Raises NoSuchRun."""
+        """One run, as `runs` has it, question and answer exactly as they were. Raises NoSuchRun."""
         rows = self._all("select * from runs where run_id=?", (run_id,))
         if not rows:
             raise NoSuchRun(f"there is no run {run_id} (see: viewer list)")
-        return self._judged(rows[0])
+        query = (
+            "select q.raw question, a.raw answer from run r join body q on q.id=r.question "
+            "left join body a on a.id=r.answer where r.run_id=?"
+        )
+        exact = {key: _exact(rows[0][key], raw) for key, raw in self._all(query, (run_id,))[0].items()}
+        return {**self._judged(rows[0]), **exact}
 
     def _judged(self, row: Row) -> Row:
         alive = self._alive(row["run_id"]) if row["status"] == "running" else False
@@ -166,12 +181,18 @@ class Store:
 
     def tool_calls(self, run_id: str) -> list[Row]:
         """As the `tool_calls` view, with `whole`: what the tool returned, uncut, where the model saw less."""
-        return self._all(
-            "select t.*, case when s.whole is not s.result then b.text end whole from run r join span s on s.run=r.id "
+        rows = self._all(
+            "select t.*, case when s.whole is not s.result then w.text end whole, b.raw, w.raw whole_raw "
+            "from run r join span s on s.run=r.id "
             "join tool_calls t on t.run_id=r.run_id and t.span_id=lower(hex(s.span_id)) "
-            "left join body b on b.id=s.whole where r.run_id=? and s.kind=2 order by t.step, t.call",
+            "left join body b on b.id=s.result left join body w on w.id=s.whole "
+            "where r.run_id=? and s.kind=2 order by t.step, t.call",
             (run_id,),
         )
+        for row in rows:
+            row["result"] = _exact(row["result"], row.pop("raw"))
+            row["whole"] = _exact(row["whole"], row.pop("whole_raw"))
+        return rows
 
     def spans(self, run_id: str) -> list[Row]:
         return self._all("select * from spans where run_id=? order by started_at, rowid", (run_id,))
@@ -200,7 +221,7 @@ class Store:
 
     def request(self, run_id: str, step: int) -> Request:
         """What the model read before a step. Raises NoSuchRun where the run has no such step."""
-        found = self._all(
+        found = step <= _LARGEST and self._all(
             "select s.request_tip, t.text tools, e.text settings from span s join run r on r.id=s.run "
             "left join body t on t.id=s.tools left join body e on e.id=s.settings "
             "where r.run_id=? and s.kind=1 and s.step=? order by s.n desc limit 1",
@@ -251,7 +272,7 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
 
     def add(clause: str, *given: Any) -> None:
         clauses.append(clause)
-        values.extend(given)
+        values.extend(_bindable(value) for value in given)
 
     if wanted.status:
         stored = {"running" if one == "interrupted" else one for one in wanted.status} | set(wanted.status)
@@ -276,8 +297,8 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
     for tag in wanted.tags:
         add("run_id in (select run_id from annotation where kind='tag' and value = ?)", tag)
     for key, value in wanted.metadata.items():
-        path = '$."' + key.replace('"', '\\"') + '"'
-        add("cast(json_extract(metadata, ?) as text) = ?", path, value)
+        text = "case m.type when 'true' then 'true' when 'false' then 'false' else cast(m.value as text) end"
+        add(f"exists (select 1 from json_each(metadata) m where m.key = ? and {text} = ?)", key, value)  # noqa: S608
     if wanted.error:
         add(
             "(error is not null or run_id in (select r.run_id from span s join run r on r.id=s.run "
@@ -302,11 +323,21 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
 
 def _message(row: Row) -> Row:
     """A chat-completions message from its body and envelope; text that SQLite could not hold comes from `raw`."""
-    text = row["text"] if row["raw"] is None else row["raw"].decode("utf-8", "surrogatepass")
-    message = {"role": row["role"], "content": text}
+    message = {"role": row["role"], "content": _exact(row["text"], row["raw"])}
     if row["envelope"]:
         message.update(json.loads(row["envelope"]))
     return message
+
+
+def _exact(text: str | None, raw: bytes | None) -> str | None:
+    return text if raw is None or text is None else raw.decode("utf-8", "surrogatepass")
+
+
+def _bindable(value: Any) -> Any:
+    """What a command line can give and SQLite cannot take: bytes that are no UTF-8, and large numbers."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    return max(min(value, _LARGEST), -_LARGEST) if isinstance(value, int) else value
 
 
 def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:

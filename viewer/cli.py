@@ -5,7 +5,6 @@ stdout is data, stderr is words. Exit codes: 0 fine, 1 it failed (no such run, n
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent.terminal import json_text, visible
+from agent.command_line import Commands, Failure, run
+from agent.terminal import json_text
 from tracing.errors import NoSuchRun, StoreError
 from tracing.reference import Reference, parse_reference
 
@@ -26,13 +26,8 @@ CONTENT = ("question", "answer")
 """Columns of a run that hold what was said."""
 
 
-class Failure(click.ClickException):
-    """One sentence on stderr, exit code 1."""
-
-    exit_code = 1
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"viewer: {visible(self.message)}", err=True)
+def _failure(text: str) -> Failure:
+    return Failure(text, "viewer", 1)
 
 
 def _db(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +38,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _tz = click.option("--tz", metavar="ZONE", help="Time zone, e.g. Europe/Paris. [default: local]")
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="playhead", prog_name="viewer")
 @_db
 @click.pass_context
@@ -99,7 +94,7 @@ def list_runs(
 
         command = f"viewer show {store.short(rows[0]['run_id'])}{_where(context, db)}" if rows else ""
         show_list(Screen(), store, rows, total, zone(tz), command)
-        if not rows and total == 0:
+        if not rows and store.count() == 0:
             click.echo('viewer: record one with: agent ask "your question"', err=True)
 
 
@@ -156,7 +151,7 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
 
     with _store(context, db) as store:
         reference, run_id = _find(store, run)
-        step = reference.step or _last_step(store, run_id)
+        step = _last_step(store, run_id) if reference.step is None else reference.step
         request = store.request(run_id, step)
         cut = contexts.cuts(request.messages, store.tool_calls(run_id))
         place = f"{store.short(run_id)}:{step}"
@@ -180,7 +175,7 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
             return
         second = parse_reference(f"{run_id}:{diff}" if diff.isdecimal() else diff)
         other_id = store.find(second.run)
-        other_step = second.step or _last_step(store, other_id)
+        other_step = _last_step(store, other_id) if second.step is None else second.step
         other = store.request(other_id, other_step)
         other_place = f"{store.short(other_id)}:{other_step}"
         change = contexts.diff(request, other, contexts.cuts(other.messages, store.tool_calls(other_id)))
@@ -215,9 +210,9 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
                 {key: _plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)
             ]
         except sqlite3.Error as error:
-            raise Failure(f"the query failed: {error}") from error
+            raise _failure(f"the query failed: {error}") from error
         except ValueError as error:
-            raise Failure(f"the query gives no rows ({str(error).splitlines()[0]}): write one SELECT") from error
+            raise _failure(f"the query gives no rows ({str(error).splitlines()[0]}): write one SELECT") from error
         if as_json:
             _print_list(rows, len(rows))
             return
@@ -240,7 +235,7 @@ def _store(context: click.Context, db: str | None) -> "Iterator[Store]":
         with Store(_path(context, db)) as store:
             yield store
     except (StoreError, NoSuchRun) as error:
-        raise Failure(str(error)) from error
+        raise _failure(str(error)) from error
     except BadTime as error:
         raise click.UsageError(str(error)) from error
 
@@ -361,14 +356,4 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    run_cli(cli, "viewer")
-
-
-def run_cli(command: click.Group, name: str) -> None:
-    """Runs a command line; a reader that went away is no error."""
-    try:
-        command(prog_name=name)
-    except BrokenPipeError:
-        # Python's own flush at exit would complain about the closed pipe once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    run(cli, "viewer")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.observing import shown_chars
 from tracing.store import Request, Row
 
 
@@ -40,13 +41,14 @@ class ContextDiff:
 def cuts(messages: Sequence[Row], tool_calls: Sequence[Row]) -> dict[int, Cut]:
     """The tool results among `messages` that were cut, by position from 0."""
     known = {
-        (call["call_id"], call["result"]): Cut(len(call["result"]), call["result_chars"])
+        (call["call_id"], call["result"]): Cut(shown_chars(call["result"]), call["result_chars"])
         for call in tool_calls
         if call["truncated"] and call["result"] is not None
     }
     found = {}
     for position, message in enumerate(messages):
-        cut = known.get((message.get("tool_call_id"), message.get("content")))
+        content = message.get("content")
+        cut = known.get((message.get("tool_call_id"), content)) if isinstance(content, str) else None
         if message["role"] == "tool" and cut is not None:
             found[position] = cut
     return found

@@ -3,11 +3,11 @@
 import click
 
 from agent.cli import cli as agent_cli
+from agent.command_line import Commands, run
 from viewer.cli import cli as viewer_cli
-from viewer.cli import run_cli
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="playhead", prog_name="playhead")
 def cli() -> None:
     """Run an agent, and look at its recorded runs."""
@@ -19,4 +19,4 @@ for group in (agent_cli, viewer_cli):
 
 
 def main() -> None:
-    run_cli(cli, "playhead")
+    run(cli, "playhead")

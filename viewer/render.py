@@ -38,13 +38,19 @@ Part = tuple[str, str]
 """A text and the name of its style."""
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """rich would exit with 1; a reader that goes away is no error, and the command line knows."""
+        raise BrokenPipeError
+
+
 class Screen:
     """Prints lines to stdout."""
 
     def __init__(self) -> None:
         colours = _wants_colours()
         # Without a colour system rich writes no escape at all; with `no_color` it would still write bold and dim.
-        self._console = Console(
+        self._console = _Console(
             file=sys.stdout,
             force_terminal=colours,
             color_system="standard" if colours else None,
@@ -72,7 +78,7 @@ class Screen:
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> None:
         """Columns as wide as what they hold; the last one is shortened on a terminal."""
-        cells = [[visible(words).replace("\n", " ") for words, _ in row] for row in rows]
+        cells = [[_flat(words) for words, _ in row] for row in rows]
         widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
         last = len(heads) - 1
         for row, styles in [(list(heads), ["dim"] * len(heads))] + [
@@ -87,6 +93,11 @@ class Screen:
             self.line(*parts, shorten=True)
 
 
+def _flat(words: str) -> str:
+    """On one line, without tabs, whose width only a terminal knows."""
+    return visible(words).replace("\n", " ").replace("\t", " ")
+
+
 def _wants_colours() -> bool:
     """On a terminal that has colours, unless `NO_COLOR` says no; elsewhere only where `FORCE_COLOR` says so."""
     if os.environ.get("NO_COLOR"):
@@ -98,7 +109,7 @@ def _wants_colours() -> bool:
 
 def fitted(words: str, size: int, *, shorten: bool) -> str:
     """`words` on one line in `size` cells; what is longer is cut with …, or left as it is."""
-    words = visible(words).replace("\n", " ")
+    words = _flat(words)
     if cell_len(words) > size and shorten:
         words = set_cell_size(words, size - 1).rstrip() + "…"
     return words + " " * (size - cell_len(words))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from agent.observing import shown_chars
 from agent.terminal import call_text, one_line
 from tracing.store import Request, Row, Store
 from viewer.contexts import ContextDiff, Cut
@@ -135,7 +136,7 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
     _row(screen, tree, (label, ""), said, call.timing, row["duration_ms"])
     size: Part = ("", "")
     if row["truncated"]:
-        size = (f"✂ cut: {len(row['result']):,} of {row['result_chars']:,} chars  ", "cut")
+        size = (f"✂ cut: {shown_chars(row['result']):,} of {row['result_chars']:,} chars  ", "cut")
     elif row["result_chars"] is not None:
         size = (f"{row['result_chars']:,} chars  ", "dim")
     if full or detailed:

@@ -4,6 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from agent.terminal import one_line
+
 _AGO = re.compile(r"(\d+)([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -20,20 +22,21 @@ def zone(name: str | None) -> tzinfo:
         return local
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError of its own kind on some versions
-        raise BadTime(f"there is no time zone {name!r}: write one like Europe/Paris or UTC") from error
-    except KeyError as error:
+    except (OSError, ValueError, KeyError) as error:
         raise BadTime(f"there is no time zone {name!r}: write one like Europe/Paris or UTC") from error
 
 
 def moment(text: str, now: datetime, where: tzinfo) -> str:
     """`90m`, `2h`, `7d` (ago), `today`, `yesterday`, a date or a date and time, as UTC ISO 8601 text. Raises BadTime."""
-    return iso(_moment(text.strip(), now, where))
+    try:
+        return iso(_moment(text.strip(), now, where))
+    except OverflowError as error:
+        raise BadTime(f"{text!r} is outside of the years 1 to 9999") from error
 
 
 def iso(when: datetime) -> str:
     """As `runs.started_at` has it."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def local(text: str | None, where: tzinfo) -> str:
@@ -47,8 +50,8 @@ def _moment(text: str, now: datetime, where: tzinfo) -> datetime:
     if match := _AGO.fullmatch(text):
         try:
             return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
-        except OverflowError as error:
-            raise BadTime(f"{text!r} is too long ago") from error
+        except (OverflowError, ValueError) as error:
+            raise BadTime(f"{one_line(text, 40)!r} is too long ago") from error
     if text in ("today", "yesterday"):
         day = now.astimezone(where).date() - timedelta(days=text == "yesterday")
         return datetime(day.year, day.month, day.day, tzinfo=where)

@@ -1,0 +1,69 @@
+"""What the command lines share: one sentence for what went wrong, and a reader that goes away is no error."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from typing import Any
+
+import click
+
+from agent.terminal import visible
+
+
+class Failure(click.ClickException):
+    """What went wrong, in one sentence on stderr that says what to do."""
+
+    def __init__(self, text: str, program: str, exit_code: int) -> None:
+        super().__init__(visible(text))
+        self.program = program
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"{self.program}: {self.message}", err=True)
+
+
+class ReaderGone(Exception):
+    """Nobody reads stdout any more."""
+
+
+class Commands(click.Group):
+    """A group whose commands end in silence when their output is not read to its end (`| head -1`).
+
+    click itself would exit with 1, and Python would complain when it flushes at exit.
+    """
+
+    def invoke(self, context: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding cannot hold is shown escaped
+        try:
+            result = super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise Failure(f"cannot write the output: {error.strerror}", context.info_name or "playhead", 1) from error
+        return result
+
+
+def run(commands: click.Group, name: str) -> None:
+    """Runs a command line."""
+    try:
+        commands(prog_name=name)
+    except ReaderGone:
+        _let_go()
+        sys.exit(0)
+    except SystemExit:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            raise
+        _let_go()  # what could not be written once cannot be written at exit
+        raise
+
+
+def _let_go() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
