@@ -66,7 +66,7 @@ def comparable(session: str) -> str:
     for pattern, same in (
         (r"\b[0-9a-f]{32}\b", "RUNID"),
         (r"\b[0-9a-f]{8}\b", "RUN"),
-        (r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}", "TIME"),
+        (r"(\d{4}-)?\d{2}-\d{2} \d{2}:\d{2}(:\d{2})?", "TIME"),
         (r" *[█▌▐·▶]{12,}", " BAR"),
         (r" +\d[\d.]* (ms|s)\b", " TOOK"),
     ):
