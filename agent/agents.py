@@ -32,3 +32,11 @@ class Agent:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Passed to the model with each request, e.g. `{"temperature": 0}`."""
     limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        if not (hasattr(self.tools, "schemas") and callable(getattr(self.tools, "call", None))):
+            raise TypeError(
+                f"an agent's tools must be a Toolbox, not {type(self.tools).__name__}: write Toolbox([...])"
+            )
+        if not (callable(self.model) or hasattr(self.model, "respond")):
+            raise TypeError(f"an agent's model must be a Model or a callable, not {type(self.model).__name__}")

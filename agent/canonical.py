@@ -11,7 +11,7 @@ import dataclasses
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -39,12 +39,23 @@ def to_text(value: Any) -> str:
 
 def to_json(value: Any) -> str:
     """As `to_text`, with the keys in the order they have: for text that is kept as a text, not compared by value."""
-    return _on_a_fresh_stack(lambda: _escaped(_unsorted(to_plain(value))))
+    return _on_a_fresh_stack(lambda: escaped(_unsorted(to_plain(value))))
+
+
+def column_text(value: Any) -> str:
+    """As `to_text`, with U+FFFD for what Unicode cannot hold: SQLite's JSON functions would make of the escape a text
+    that no reader can decode, and fail the whole query."""
+    return _on_a_fresh_stack(lambda: encodable(_sorted(to_plain(value))))
+
+
+def encodable(text: str) -> str:
+    """`text` with U+FFFD for each lone surrogate, which no server could be sent."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def plain_text(value: Any) -> str:
     """As `to_text`, for a value that is plain already: its keys are strings, its numbers finite, its depth bounded."""
-    return _on_a_fresh_stack(lambda: _escaped(_sorted(value)))
+    return _on_a_fresh_stack(lambda: escaped(_sorted(value)))
 
 
 def to_plain(value: Any) -> Any:
@@ -61,7 +72,7 @@ def _plain(value: Any, above: tuple[int, ...]) -> Any:
         return "<contains itself>"
     try:
         return _converted(value, above)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, RecursionError) and not getattr(_stack, "is_fresh", False):
             raise
         return f"<{kind.__name__} that cannot be shown: {type(error).__name__}>"
@@ -83,9 +94,7 @@ def _converted(value: Any, above: tuple[int, ...]) -> Any:
             return bytes(value).decode("utf-8", "backslashreplace")
     is_object = dataclasses.is_dataclass(value) and not isinstance(value, type)
     dump = None if isinstance(value, type) else getattr(value, "model_dump", None)
-    is_list = isinstance(value, list | tuple | set | frozenset) or (
-        isinstance(value, Iterable) and hasattr(value, "__next__")
-    )
+    is_list = isinstance(value, list | tuple | set | frozenset)
     if not (is_object or callable(dump) or is_list or isinstance(value, Mapping)):
         return str(value)
     if len(above) >= MAX_DEPTH:
@@ -136,7 +145,8 @@ def _key(key: Any) -> str:
     return plain if isinstance(plain, str) else _sorted(plain)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """JSON text with each lone surrogate as its JSON escape."""
     return text if text.isascii() else _SURROGATE.sub(_escape, text)
 
 

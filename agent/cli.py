@@ -91,6 +91,8 @@ def cli() -> None:
 def ask(question: str, **given: Any) -> None:
     """Answer QUESTION (`-` reads it from stdin)."""
     if question == "-":
+        if sys.stdin is None:
+            raise _failure("stdin is closed: write the question as an argument")
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not question.strip():
         raise _failure("the question is empty: write it as one argument, or - to read it from stdin")

@@ -43,6 +43,8 @@ class Commands(click.Group):
             sys.stdout.flush()
         except BrokenPipeError as error:
             raise ReaderGone from error
+        except KeyboardInterrupt as error:  # before a run began; click would say "Aborted!" and exit with 1
+            raise SystemExit(130) from error
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise

@@ -45,3 +45,12 @@ class ScriptExhausted(AgentError):
 
 class ToolDefinitionError(AgentError, ValueError):
     """A function cannot be a tool; the text says what to change."""
+
+
+def described(error: BaseException) -> str:
+    """`Type: text` of an error, whatever its `str` does."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an error's own str may raise
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

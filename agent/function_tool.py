@@ -61,6 +61,8 @@ def make_tool(
 ) -> FunctionTool:
     if isinstance(function, FunctionTool):
         return function
+    if inspect.isclass(function):
+        raise ToolDefinitionError(f"the class {function.__name__} is no tool: make one of a function or a bound method")
     name = checked_name(getattr(function, "__name__", None), function)
     said, parameters = _from_docstring(function)
     signature = read_signature(function, {**parameters, **annotated_texts(function), **(texts or {})}, set(texts or ()))

@@ -72,7 +72,11 @@ def _bool_for_number(schema: Any, value: Any, root: Mapping[str, Any], path: tup
         inner, rest = schema.get("properties", {}), schema.get("additionalProperties")
         items = [(key, item, inner.get(key, rest)) for key, item in value.items()]
     elif isinstance(value, list):
-        items = [(position, item, schema.get("items")) for position, item in enumerate(value)]
+        first = schema.get("prefixItems", [])
+        items = [
+            (position, item, first[position] if position < len(first) else schema.get("items"))
+            for position, item in enumerate(value)
+        ]
     else:
         return None
     reasons = (_bool_for_number(item_schema, item, root, (*path, key)) for key, item, item_schema in items)

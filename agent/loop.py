@@ -5,13 +5,13 @@ this same code with other ports.
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.agents import Agent
-from agent.errors import ModelError
+from agent.canonical import encodable
+from agent.errors import ModelError, described
 from agent.limits import Meter
 from agent.messages import Message, ToolCall, as_message
 from agent.models.calling import as_model
@@ -116,8 +116,8 @@ async def proceed(
                 request = Request(step=step, messages=progress.messages, tools=tools.schemas, settings=agent.settings)
                 try:
                     response = await model.respond(request, tell)
-                except Exception as error:
-                    text = f"the model failed at step {step}: {type(error).__name__}: {error}"
+                except (Exception, SystemExit) as error:
+                    text = f"the model failed at step {step}: {described(error)}"
                     raise ModelError(text, _result(progress, End("failed"))) from error
                 progress = _answered(progress, response)
                 if on_step is not None and not response.calls:
@@ -158,8 +158,8 @@ def opening(
     if system is not None:
         if earlier and earlier[0].role == "system":
             del earlier[0]
-        earlier.insert(0, Message(role="system", content=system))
-    return (*earlier, Message(role="user", content=question))
+        earlier.insert(0, Message(role="system", content=encodable(system)))
+    return (*earlier, Message(role="user", content=encodable(question)))
 
 
 def _answered(progress: Progress, response: Response) -> Progress:
@@ -195,7 +195,7 @@ def _observed(
 def _ending(last: Response) -> tuple[Stop, str | None]:
     if last.finish == "content_filter":
         return "content_filter", last.message.content or None
-    if not last.message.content and last.message.extra and json.loads(last.message.extra).get("refusal"):
+    if not last.message.content and last.message.refusal:
         return "refused", None
     return "answered", last.message.content or ""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.canonical import to_json, to_text
+from agent.canonical import column_text, encodable, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,12 @@ class Message:
     extra: str = ""
     """Further fields, as the JSON text of an object; "" for none."""
 
+    @property
+    def refusal(self) -> str | None:
+        """The provider's text of a refusal."""
+        refusal = json.loads(self.extra).get("refusal") if self.extra else None
+        return str(refusal) if refusal else None
+
     def to_dict(self) -> dict[str, Any]:
         """The chat completions form, made anew at each call."""
         message: dict[str, Any] = {"role": self.role}
@@ -55,7 +61,7 @@ class Message:
     @classmethod
     def from_dict(cls, message: Mapping[str, Any]) -> "Message":
         """Reads the chat completions form. Raises ValueError for a message without a role."""
-        role = message.get("role")
+        role = message.get("role") if isinstance(message, Mapping) else None
         if not isinstance(role, str) or not role:
             raise ValueError("a message needs a role: system, user, assistant or tool")
         known = {"role", "content", "tool_calls", "tool_call_id"}
@@ -65,11 +71,11 @@ class Message:
             extra["content"] = content
             content = _text_of_parts(content)
         return cls(
-            role=role,
-            content=content,
+            role=encodable(role),
+            content=None if content is None else encodable(content),
             tool_calls=tuple(_call(call, index) for index, call in enumerate(message.get("tool_calls") or ())),
             tool_call_id=message.get("tool_call_id"),
-            extra=to_text(extra) if extra else "",
+            extra=column_text(extra) if extra else "",
         )
 
 
@@ -80,6 +86,8 @@ def as_message(message: Message | Mapping[str, Any]) -> Message:
 def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
+    if not isinstance(call, Mapping):
+        raise ValueError("a tool call in a history must be an object with an id and a function")
     function = call.get("function") or {}
     arguments = function.get("arguments")
     return ToolCall(

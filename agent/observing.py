@@ -1,6 +1,6 @@
 """From what a tool returned to what the model reads.
 
-A string is passed on as it is. None, numbers, booleans, lists, dicts, dataclasses, pydantic models and generators
+A string is passed on as it is. None, numbers, booleans, lists, dicts, dataclasses and pydantic models
 become canonical JSON (None is `null`, not nothing), bytes are read as UTF-8 with `\\xNN` for what is not, and
 anything else is its `str`. A long result is cut for the model, never for the record.
 """
@@ -8,7 +8,7 @@ anything else is its `str`. A long result is cut for the model, never for the re
 from collections.abc import Callable
 from typing import Any
 
-from agent.canonical import to_plain, to_text
+from agent.canonical import encodable, plain_text, to_plain
 from agent.values import Observation
 
 MAX_CHARS = 3000
@@ -21,15 +21,16 @@ ReadOn = Callable[[str, str], str]
 
 def observe(value: Any, max_chars: int = MAX_CHARS, read_on: ReadOn | None = None) -> Observation:
     whole = as_text(value)
-    shown = cut(whole, max_chars, read_on)
-    return Observation(shown=shown, whole=whole, truncated=shown is not whole)
+    sendable = encodable(whole)
+    shown = cut(sendable, max_chars, read_on)
+    return Observation(shown=shown, whole=whole, truncated=shown is not sendable)
 
 
 def as_text(value: Any) -> str:
     if type(value) is str:
         return value
     plain = to_plain(value)
-    return plain if isinstance(plain, str) else to_text(plain)
+    return plain if isinstance(plain, str) else plain_text(plain)
 
 
 def cut(whole: str, max_chars: int, read_on: ReadOn | None = None) -> str:

@@ -17,6 +17,10 @@ from agent.errors import ToolDefinitionError
 from agent.json_schema import normal, reasons, refusal
 
 _EMPTY = inspect.Parameter.empty
+_BOUNDS = {
+    "minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt",
+    "minLength": "min_length", "maxLength": "max_length", "pattern": "pattern",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         frame = frame.f_back
     try:
         return typing.get_type_hints(target, localns=local, include_extras=True)
-    except (NameError, TypeError) as error:
+    except Exception as error:  # an annotation may be any text
         raise ToolDefinitionError(f"the tool {name} has an annotation that cannot be resolved: {error}") from error
 
 
@@ -167,7 +171,12 @@ def _annotation(schema: Any) -> Any:
         return Union[tuple(_annotation({**schema, "type": one}) for one in kind)] if kind else Any  # noqa: UP007
     if kind == "array":
         return list[_annotation(schema.get("items"))]  # type: ignore[misc]
-    plain = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict, "null": None}
+    bounds = {ours: schema[theirs] for theirs, ours in _BOUNDS.items() if theirs in schema}
+    if bounds and kind in ("string", "integer", "number"):
+        from pydantic import Field
+
+        return Annotated[_annotation({"type": kind}), Field(**bounds)]
+    plain = {"string": str, "integer": int, "number": int | float, "boolean": bool, "object": dict, "null": None}
     return plain.get(str(kind), Any)
 
 

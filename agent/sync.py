@@ -32,11 +32,25 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     outcome = _Outcome[T]()
     context = contextvars.copy_context()
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def watched() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        started.append((asyncio.get_running_loop(), task))
+        return await work
+
     thread = threading.Thread(
-        target=outcome.run, args=(lambda: context.run(asyncio.run, work),), name="playhead-run", daemon=True
+        target=outcome.run, args=(lambda: context.run(asyncio.run, watched()),), name="playhead-run", daemon=True
     )
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for loop, task in started:  # the run ends as cancelled, and its record is closed, before the interrupt goes on
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
     return outcome.get()
 
 

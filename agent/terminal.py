@@ -32,7 +32,7 @@ def call_text(name: str, arguments: str) -> str:
         inner = ", ".join(f"{key}={json.dumps(item, ensure_ascii=False)}" for key, item in pairs)
     except (AttributeError, ValueError, RecursionError):
         inner = arguments
-    return visible(f"{name}({inner})")
+    return visible(f"{name}({inner})").replace("\n", "\N{SYMBOL FOR LINE FEED}")
 
 
 def json_text(value: Any) -> str:

@@ -7,12 +7,13 @@ cancelled task).
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from agent.arguments import Unusable, parse
-from agent.errors import ToolDefinitionError
+from agent.errors import ToolDefinitionError, described
 from agent.function_tool import FunctionTool, make_tool, tool_from_schema
 from agent.json_schema import describe
 from agent.messages import ToolCall
@@ -21,6 +22,8 @@ from agent.signature import Bound, Rejected
 from agent.sync import in_thread
 from agent.values import Observation, ToolSchema
 
+MAX_ITEMS = 10_000
+"""Items of a generator that a tool returns; the rest is not asked for."""
 MIN_CHARS = 200  # less would leave no room for the line that says what was cut
 
 
@@ -82,14 +85,17 @@ class Toolbox:
             return _failed(
                 "bad_arguments", f"{call.name} was not run, because of its arguments: {error}. {_usage(made)}"
             )
-        bound = made.signature.bind(arguments)
+        try:
+            bound = made.signature.bind(arguments)
+        except Exception as error:  # noqa: BLE001 - a user's own type may raise anything while it is made
+            bound = Rejected(f"its arguments do not make what it takes ({type(error).__name__})")
         if isinstance(bound, Rejected):
             return _failed("bad_arguments", f"{call.name} was not run: {bound.reason}. {_usage(made)}")
         try:
-            async with asyncio.timeout(made.timeout):
+            async with asyncio.timeout(made.timeout) as limit:
                 value = await _perform(made.function, bound)
         except TimeoutError as error:
-            if made.timeout is None:
+            if not limit.expired():
                 return _raised(call.name, error)
             return _failed(
                 "timeout",
@@ -120,10 +126,15 @@ class _Stopped(Exception):
 async def _perform(function: Callable[..., Any], bound: Bound) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(*bound.positional, **bound.named)
+    if inspect.isasyncgenfunction(function):
+        made = function(*bound.positional, **bound.named)
+        return [item async for item in made]
 
     def perform() -> Any:
         try:
-            return function(*bound.positional, **bound.named)
+            value = function(*bound.positional, **bound.named)
+            # Read out here, in the tool's own thread and time: the items may take long, or never end.
+            return list(islice(value, MAX_ITEMS)) if isinstance(value, Iterator) else value
         except StopIteration as error:  # it cannot pass through a coroutine as it is
             raise _Stopped from error
 
@@ -142,14 +153,11 @@ def _usage(made: FunctionTool) -> str:
 
 
 def _failed(kind: str, text: str) -> Observation:
-    return Observation(shown=f"Error: {text}", whole=f"Error: {text}", error=kind)
+    return replace(observe(f"Error: {text}"), error=kind)
 
 
 def _raised(name: str, error: BaseException) -> Observation:
-    kind = type(error).__name__
-    try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - an error's own str may raise
-        said = "an error that cannot be shown"
-    seen = observe(f"Error: {name} raised {kind}: {said}" if said else f"Error: {name} raised {kind}.")
-    return Observation(shown=seen.shown, whole=seen.whole, truncated=seen.truncated, error=kind)
+    kind, _, said = described(error).partition(": ")
+    return replace(
+        observe(f"Error: {name} raised {kind}: {said}" if said else f"Error: {name} raised {kind}."), error=kind
+    )

@@ -57,9 +57,10 @@ def agent(*names, then=()):
 
 
 def start(folder: Path, body: str) -> "subprocess.Popen[str]":
-    """Runs PRELUDE and `body` as `prog.py` in `folder`, with the repository importable."""
-    folder.joinpath("prog.py").write_text(PRELUDE + body)
-    return spawn([sys.executable, "prog.py"], folder)
+    """Runs PRELUDE and `body` as a program in `folder`, with the repository importable."""
+    program = folder / f"prog{len(list(folder.glob('prog*.py')))}.py"  # another process may still be reading the last
+    program.write_text(PRELUDE + body)
+    return spawn([sys.executable, program.name], folder)
 
 
 def spawn(command: list[str], folder: Path, **env: str) -> "subprocess.Popen[str]":

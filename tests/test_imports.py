@@ -53,6 +53,7 @@ def test_importing_a_package_loads_nothing_but_itself_and_does_nothing(tmp_path:
 import sys, threading, warnings
 sys.addaudithook(lambda event, args: print(event, args) if event in ("open", "socket.connect") and
                  not str(args[0]).endswith((".py", ".pyc")) and "pycache" not in str(args[0]) else None)
+sys.dont_write_bytecode = True
 import {name}
 print(threading.active_count(), *sorted(m for m in sys.modules if m.partition(".")[0] in {(name, *HEAVY)!r}))
 """

@@ -266,7 +266,10 @@ def test_what_unicode_cannot_hold_is_recorded_and_read_back_exactly(tmp_path: Pa
         result = recorder.run_sync(script(asked, odd, tools=Toolbox([give])), odd)
     with Store(tmp_path / "t.db") as store:
         messages = store.request(result.run_id or "", 2).messages
-    assert [message["content"] for message in messages] == [odd] * 3
+        (call,) = store.tool_calls(result.run_id or "")
+    sendable = "a\ufffdb\0c"
+    assert [message["content"] for message in messages] == [sendable] * 3
+    assert (call["result"], call["whole"], call["arguments"]) == (sendable, odd, '{"text":"\\ud83d"}')
     assert rows(tmp_path / "t.db", "select result, result_chars from tool_calls") == [("a\ufffdb\u2400c", 5)]
 
 

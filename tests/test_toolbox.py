@@ -90,7 +90,7 @@ def test_arguments_that_do_not_fit_are_refused_with_the_reason_and_the_tool_is_n
         ('{"text": "ab", "times": "2"}', "abab"),
         ('{"text": "ab", "times": 2.0}', "abab"),
         ('{"text": "a\nb"}', "a\nb"),
-        ('{"text": "\\ud83d"}', "\ud83d"),
+        ('{"text": "\\ud83d"}', "\ufffd"),
     ],
 )
 def test_arguments_whose_meaning_is_plain_are_taken(arguments: str, result: str) -> None:
@@ -132,12 +132,15 @@ class Point:
         ({3, 1}, "[1,3]"),
         (Path("a/b"), "a/b"),
         (Point(1, float("nan")), '{"x":1,"y":"NaN"}'),
-        ("a\udc00b", "a\udc00b"),
         (Awkward(), "<Awkward that cannot be shown: RuntimeError>"),
     ],
 )
 def test_whatever_a_tool_returns_becomes_text_by_one_rule(value: Any, shown: str) -> None:
     assert call(returning(value), "give", "") == Observation(shown=shown, whole=shown)
+
+
+def test_what_cannot_be_sent_is_replaced_for_the_model_and_kept_whole() -> None:
+    assert call(returning("a\udc00b"), "give", "") == Observation(shown="a\ufffdb", whole="a\udc00b")
 
 
 def test_a_generator_is_read_out() -> None:

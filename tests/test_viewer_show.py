@@ -181,7 +181,7 @@ def test_a_reference_that_names_nothing_is_one_sentence_with_exit_code_1(db: Pat
     [
         ([OSError("no route")], "no answer: failed: OSError: no route", "step 1  scripted: ✗ OSError: no route"),
         ([calls(("grep_docs", {"keyword": "x"}))] * 2, "no answer: stopped: max_steps", "step 2  scripted: 1 call, tokens"),
-        ([{"content": None, "refusal": "no"}], "no answer: stopped: refused", "step 1  scripted: answer, tokens ? in, ? out"),
+        ([{"content": None, "refusal": "no"}], "no answer: the model refused: no", "step 1  scripted: answer, tokens ? in, ? out"),
     ],
 )  # fmt: skip
 def test_a_run_without_an_answer_says_why(tmp_path: Path, responses: list[Any], last: str, step: str) -> None:

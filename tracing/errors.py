@@ -8,6 +8,9 @@ A text is one sentence that says what to do next. Trouble while a run is recorde
 `RecorderWarning`, and the run goes on.
 """
 
+import sys
+import warnings
+
 
 class TraceError(Exception):
     """Base of all errors of this package."""
@@ -23,3 +26,11 @@ class NoSuchRun(TraceError):
 
 class RecorderWarning(UserWarning):
     """Something is not recorded; the agent's answer is not affected."""
+
+
+def warn(text: str) -> None:
+    """One warning; where warnings are errors it goes to stderr, since it must not end the run."""
+    try:
+        warnings.warn(f"playhead: {text}", RecorderWarning, stacklevel=2)
+    except RecorderWarning:
+        print(f"playhead: {text}", file=sys.stderr)  # noqa: T201

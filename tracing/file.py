@@ -7,8 +7,6 @@ together fail in 52 of 120 tries. A reader writes nothing and makes no file.
 import contextlib
 import os
 import sqlite3
-import struct
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,12 +26,6 @@ PATIENT_BUSY_MS = 10_000
 
 MAX_COPY = 256 * 2**20
 """Bytes of a store that is copied to be read."""
-
-_FLOCK = "hhqqi"  # struct flock of Linux: type, whence, start, length, pid
-
-
-_writing: set[tuple[int, int]] = set()
-"""Files (device, inode) that this process writes: its own locks are invisible to it."""
 
 
 def open_writing(path: Path) -> sqlite3.Connection:
@@ -58,7 +50,6 @@ def open_writing(path: Path) -> sqlite3.Connection:
         raise StoreError(
             f"cannot write the store {path} ({error}): check its permissions, or give another path"
         ) from error
-    _writing.add(_identity(path))
     return connection
 
 
@@ -82,7 +73,7 @@ def open_reading(path: Path) -> sqlite3.Connection:
 def _look(path: Path) -> sqlite3.Connection:
     """A connection that reads and neither makes nor changes a file.
 
-    Never by opening the file itself while this process may hold locks on it: closing it would end them.
+    The file itself is never opened while this process may hold locks on it: closing it would end them.
     """
     try:
         connection = _read_copy(path) if _is_left(path) else _read(path, _mode(path))
@@ -97,6 +88,8 @@ def _look(path: Path) -> sqlite3.Connection:
 def _refuse_folder(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a store: give the path of a file, e.g. {path / 'traces.db'}")
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is no regular file: give another path")
 
 
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
@@ -124,10 +117,19 @@ def _not_a_store(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path} is damaged, or is not a trace store ({error}), and is left as it is: give another path")
 
 
+def identity(path: Path) -> tuple[int, int]:
+    """Which file a path names right now: device and inode, (0, 0) for none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
+
+
 def _mode(path: Path) -> str:
     """How to read without making a file: SQLite would make the two files of its write-ahead log, unless told that
-    nothing changes; and while a writer has the store open, they are there."""
-    return "mode=ro" if _has_log(path) else "immutable=1"
+    nothing changes; and while somebody has the store open, they are there."""
+    return "mode=ro" if _is_open(path) or _has_log(path) else "immutable=1"
 
 
 def _has_log(path: Path) -> bool:
@@ -138,20 +140,19 @@ def _has_log(path: Path) -> bool:
 def _is_left(path: Path) -> bool:
     """Whether a process that is gone left a log behind. SQLite would read it by way of a third file, which it makes
     or changes; so what is left, up to a size, is read from a copy."""
-    if not _has_log(path) or path.stat().st_size > MAX_COPY or _identity(path) in _writing:
-        return False
-    if fcntl is None or sys.platform != "linux":
-        return False
-    with open(path, "rb") as file:
-        # Every connection to a store in use holds a shared lock on these bytes (SQLite's SHARED_FIRST, SHARED_SIZE).
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0x40000002, 510, 0)
-        answer = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
-    return bool(answer[0] == fcntl.F_UNLCK)
+    return _has_log(path) and path.stat().st_size <= MAX_COPY and _is_open(path) is False
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
+def _is_open(path: Path) -> bool | None:
+    """Whether a process, this one included, has the store open: each holds a shared lock on the file as long as it
+    has. None where the system does not tell."""
+    try:
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return None
+    device, inode = identity(path)
+    mine = f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
+    return any(mine in line.split() for line in locks.splitlines())
 
 
 def _connect(path: Path) -> sqlite3.Connection:

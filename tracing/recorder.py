@@ -17,12 +17,12 @@ from agent.sync import complete
 from agent.values import Result, Step
 from tracing import foreign, logs
 from tracing.clock import Clock, SystemClock
-from tracing.errors import StoreError
+from tracing.errors import StoreError, warn
 from tracing.ids import Ids, RandomIds
 from tracing.run_trace import Instruments, Labels, Log, RunTrace
 from tracing.spans import Spans
 from tracing.traced import TracedModel, TracedTools
-from tracing.writer import Writer, warn
+from tracing.writer import Writer
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
@@ -61,7 +61,6 @@ class Recorder:
             return
         self._instruments = Instruments(writer, clock, ids, self._spans, log)
         self._close_writer = weakref.finalize(self, writer.close)  # at exit too, should nobody close it
-        logs.hear()
 
     async def run(
         self,
@@ -78,16 +77,19 @@ class Recorder:
         budget: Budget | None = None,
     ) -> Result:
         """As `agent.run`, recorded. `session` names a conversation, `tags` and `metadata` are for finding the run
-        again, `version` is that of your program. Raises what `agent.run` raises."""
+        again, `version` is that of your program. Raises what `agent.run` raises, and TypeError for metadata that is no
+        mapping."""
         first = opening(agent.system, history, question)
         if self._instruments is None:
             return await proceed(agent, first, on_step=on_step, tell=tell, budget=budget)
+        self._instruments.writer.check_file()
+        logs.hear()
         foreign.hear()
         model = as_model(agent.model)
         labels = Labels(
             session=None if session is None else str(session),
-            tags=tuple(str(tag) for tag in tags),
-            metadata=metadata,
+            tags=(tags,) if isinstance(tags, str) else tuple(str(tag) for tag in tags),
+            metadata=None if metadata is None else dict(metadata),
             version=version,
         )
         trace = self.last = RunTrace(self._instruments, agent, model.info, question, first, labels)
@@ -99,6 +101,7 @@ class Recorder:
                 error.result = replace(error.result, run_id=trace.run_id)
                 raise
             trace.finished(result)
+        self._instruments.writer.check_file()
         return replace(result, run_id=trace.run_id)
 
     def run_sync(self, agent: Agent, question: str, **options: Any) -> Result:
@@ -109,6 +112,7 @@ class Recorder:
         """Writes what waits, tells what is lost, and ends the span processors."""
         self._spans.close()
         if self._instruments is not None:
+            self._instruments.writer.check_file()
             self._close_writer()
 
     def _durable(self, on_step: Callable[[Step], None] | None) -> Callable[[Step], None] | None:

@@ -6,6 +6,7 @@ the run does.
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,14 +18,15 @@ from opentelemetry.trace import Span
 from structlog.contextvars import get_contextvars
 
 from agent.agents import Agent
-from agent.canonical import to_text
-from agent.errors import ModelError
+from agent.canonical import column_text, to_text
+from agent.errors import ModelError, described
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
 from tracing import facts, genai
 from tracing.chain import Body, Chain, body_of
 from tracing.clock import Clock
+from tracing.errors import warn
 from tracing.facts import Fact, Said
 from tracing.ids import Ids
 from tracing.spans import CLIENT, Spans, caller_span, span_id, trace_id
@@ -95,7 +97,7 @@ class RunTrace:
         self._usages: list[Usage] = []
         self._returned = 0
         self._chain = Chain()
-        self._calls = 0
+        self._numbers = itertools.count(1)  # its next() is one step also between threads
         self._unrun: dict[int, ToolCall] = {}
         self._unrun_of = 0
         self._open_tools = 0
@@ -120,7 +122,9 @@ class RunTrace:
             },
         )
         self.trace_id, self.span_id = trace_id(self._span), span_id(self._span)
-        attrs = {"metadata": labels.metadata, "version": labels.version, "bound": self._bound}
+        attrs: dict[str, Any] = {"metadata": labels.metadata, "version": labels.version, "bound": self._bound}
+        if above is not None and caller is not None and span_id(caller) != above.span:
+            attrs["under"] = above.span.hex()  # the call whose tool started this run within a span of its own
         attrs = {key: value for key, value in attrs.items() if value}
         said = [Said(link) for link in self._chain.extend(opening)]
         started = facts.RunStarted(
@@ -138,7 +142,7 @@ class RunTrace:
             self._tip(),
             self._settings,
             self._tools,
-            to_text(attrs) if attrs else None,
+            column_text(attrs) if attrs else None,
             labels.tags,
         )
         self._write([*said, started])
@@ -222,7 +226,7 @@ class RunTrace:
             None,
             lambda: {
                 genai.RESPONSE_MODEL: response.model,
-                genai.FINISH_REASONS: [response.finish or "error"],
+                genai.FINISH_REASONS: None if response.finish is None else [response.finish],
                 genai.INPUT_TOKENS: usage.input,
                 genai.OUTPUT_TOKENS: usage.output,
                 genai.CACHED_TOKENS: usage.cached,
@@ -232,7 +236,7 @@ class RunTrace:
         )
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
-        text = described(error)
+        text = _said(error)
         ended = self._answered(call, text, Usage(), None, None, None)
         self._put((), ended)
         self._event("error", "model.failed", {"step": call.step, "model": call.name, "error": text}, call)
@@ -302,7 +306,7 @@ class RunTrace:
 
     def call_failed(self, call: OpenCall, error: BaseException) -> None:
         ended = facts.Returned(
-            self.run_id, call.number, self._clock.wall_ns(), self._since(call), described(error), None, None, None, False
+            self.run_id, call.number, self._clock.wall_ns(), self._since(call), _said(error), None, None, None, False
         )  # fmt: skip
         self._put((), ended)
         self._event("warning", "tool.answered", {"step": call.step, "tool": call.name, "error": ended.error}, call)
@@ -319,15 +323,15 @@ class RunTrace:
     def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
         """A line that was logged within the run."""
         now = self._clock.wall_ns()
-        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, name, to_text(fields)))
+        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, name, column_text(fields)))
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
-        self._calls += 1
-        self._put((), facts.SpanStarted(self.run_id, self._calls, span, parent, step, start_ns, name))
-        return self._calls
+        number = next(self._numbers)
+        self._put((), facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, name))
+        return number
 
     def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
-        attrs = to_text(attributes) if attributes else None
+        attrs = column_text(attributes) if attributes else None
         self._put((), facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs))
 
     # The end
@@ -371,9 +375,8 @@ class RunTrace:
     # Helpers
 
     def _open(self, span: Span, step: int, name: str) -> OpenCall:
-        self._calls += 1
         place = Place(self, span_id(span), step)
-        return OpenCall(self._calls, span, place, self._clock.monotonic_ns(), step, name)
+        return OpenCall(next(self._numbers), span, place, self._clock.monotonic_ns(), step, name)
 
     def _answered(
         self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
@@ -403,7 +406,11 @@ class RunTrace:
         if self._log is not None:
             span = self.span_id if call is None else call.place.span
             ids = {"run_id": self.run_id, "trace_id": self.trace_id.hex(), "span_id": span.hex()}
-            self._log(level, name, {**self._bound, **ids, **fields})
+            try:
+                self._log(level, name, {**self._bound, **ids, **fields})
+            except Exception as error:  # noqa: BLE001 - a log that fails must not end the run
+                self._log = None
+                warn(f"log events of run {self.run_id[:8]} are no longer told: {described(error)}")
 
 
 class Inside:
@@ -423,12 +430,5 @@ class Inside:
         here.reset(self._token)
 
 
-def described(error: BaseException) -> str:
-    """`Type: text` of an error, whatever its `str` does."""
-    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
-        return "cancelled"
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - an error's own str may raise
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def _said(error: BaseException) -> str:
+    return "cancelled" if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) else described(error)

@@ -12,6 +12,8 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, TraceFlags
 
+from agent.errors import described
+from tracing.errors import warn
 from tracing.genai import ERROR_TYPE, SCHEMA_URL
 from tracing.ids import Ids
 
@@ -25,6 +27,7 @@ INTERNAL, CLIENT = SpanKind.INTERNAL, SpanKind.CLIENT
 class Spans:
     def __init__(self, ids: Ids, listeners: "Sequence[SpanProcessor]" = ()) -> None:
         self._ids = ids
+        self._warned = False
         self._provider: TracerProvider | None = None
         self._tracer: trace.Tracer | None = None
         if listeners:
@@ -40,30 +43,56 @@ class Spans:
         kind: SpanKind = INTERNAL,
     ) -> Span:
         """A span under `parent` (None: a new trace). `attributes` is asked only where somebody listens."""
-        if self._tracer is not None:
-            above = (
-                otel_context.Context() if parent is None else trace.set_span_in_context(parent, otel_context.Context())
-            )
-            given = {key: value for key, value in attributes().items() if value is not None}
-            span = self._tracer.start_span(name, above, kind, given, start_time=start_ns)
-            if span.get_span_context().is_valid:
-                return span
+        if self._tracer is not None and (span := self._real(name, parent, start_ns, attributes, kind)) is not None:
+            return span
         # No listener, or OTEL_SDK_DISABLED: the ids are ours all the same.
         trace_id = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context().trace_id
         span_id = int.from_bytes(self._ids.new(8), "big")
         return NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
 
+    def _real(
+        self,
+        name: str,
+        parent: Span | None,
+        start_ns: int,
+        attributes: Callable[[], Mapping[str, Any]],
+        kind: SpanKind,
+    ) -> Span | None:
+        assert self._tracer is not None
+        try:
+            above = (
+                otel_context.Context() if parent is None else trace.set_span_in_context(parent, otel_context.Context())
+            )
+            given = {key: value for key, value in attributes().items() if value is not None}
+            span = self._tracer.start_span(name, above, kind, given, start_time=start_ns)
+        except Exception as error:  # noqa: BLE001 - a listener that fails must not end the run
+            self._trouble(error)
+            return None
+        return span if span.get_span_context().is_valid else None
+
     def end(self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]) -> None:
-        if span.is_recording():
+        if not span.is_recording():
+            return
+        try:
             span.set_attributes({key: value for key, value in attributes().items() if value is not None})
             if error is not None:
-                span.set_attribute(ERROR_TYPE, error)
+                span.set_attribute(ERROR_TYPE, error.partition(":")[0])
                 span.set_status(trace.Status(trace.StatusCode.ERROR, error))
             span.end(end_ns)
+        except Exception as trouble:  # noqa: BLE001 - the same
+            self._trouble(trouble)
 
     def close(self) -> None:
         if self._provider is not None:
-            self._provider.shutdown()
+            try:
+                self._provider.shutdown()
+            except Exception as error:  # noqa: BLE001 - the same
+                self._trouble(error)
+
+    def _trouble(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            warn(f"a span processor failed, and may miss spans: {described(error)}")
 
 
 def span_id(span: Span) -> bytes:

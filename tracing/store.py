@@ -3,14 +3,14 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tracing.errors import NoSuchRun, StoreError
-from tracing.file import open_reading
+from tracing.file import identity, open_reading
 from tracing.process import is_alive
 
 Row = dict[str, Any]
@@ -68,6 +68,10 @@ class Store:
     def __init__(self, path: str | Path) -> None:
         """Raises StoreError for a file that is no trace store."""
         self.path = Path(path)
+        self._open()
+
+    def _open(self) -> None:
+        self._seen = _signature(self.path)
         self.connection = open_reading(self.path)
         self.connection.row_factory = _as_dict
 
@@ -124,7 +128,7 @@ class Store:
 
     def _last_error(self) -> str:
         query = "select run_id, status, stop from runs where coalesce(stop,'') <> 'answered' order by started_at desc"
-        for row in self._each(query):
+        for row in self._all(query):
             if row["stop"] is not None or self._alive(row["run_id"]) is False:
                 return str(row["run_id"])
         raise NoSuchRun("every run in the store answered: there is no last-error")
@@ -139,12 +143,12 @@ class Store:
         open_only = {"running", "interrupted"} & set(wanted.status)
         query = f"select * from runs {where} order by {SORTS[sort]}"  # noqa: S608
         if open_only:  # whether an open run still runs is known here, not in SQL
-            rows = [row for row in map(self._judged, self._each(query, values)) if row["status"] in wanted.status]
+            rows = [row for row in map(self._judged, self._all(query, values)) if row["status"] in wanted.status]
             return rows[:limit], len(rows)
         total = self._value(f"select count(*) from runs {where}", values)  # noqa: S608
         if limit is not None:
             query += f" limit {limit}"
-        return [self._judged(row) for row in self._each(query, values)], total
+        return [self._judged(row) for row in self._all(query, values)], total
 
     def count(self) -> int:
         """How many runs the store holds."""
@@ -181,17 +185,18 @@ class Store:
 
     def tool_calls(self, run_id: str) -> list[Row]:
         """As the `tool_calls` view, with `whole`: what the tool returned, uncut, where the model saw less."""
-        rows = self._all(
-            "select t.*, case when s.whole is not s.result then w.text end whole, b.raw, w.raw whole_raw "
-            "from run r join span s on s.run=r.id "
-            "join tool_calls t on t.run_id=r.run_id and t.span_id=lower(hex(s.span_id)) "
-            "left join body b on b.id=s.result left join body w on w.id=s.whole "
-            "where r.run_id=? and s.kind=2 order by t.step, t.call",
-            (run_id,),
+        rows = self._all("select * from tool_calls where run_id=? order by step, call", (run_id,))
+        # By span, in a query of its own: as a join on the view's text it took seconds for a run of 2,000 steps.
+        query = (
+            "select lower(hex(s.span_id)) span_id, b.raw, w.text whole, w.raw whole_raw, s.whole is not s.result is_cut "
+            "from run r join span s on s.run=r.id left join body b on b.id=s.result left join body w on w.id=s.whole "
+            "where r.run_id=? and s.kind=2 and (s.whole is not s.result or b.raw is not null)"
         )
+        more = {row["span_id"]: row for row in self._all(query, (run_id,))}
         for row in rows:
-            row["result"] = _exact(row["result"], row.pop("raw"))
-            row["whole"] = _exact(row["whole"], row.pop("whole_raw"))
+            exact = more.get(row["span_id"])
+            row["whole"] = _exact(exact["whole"], exact["whole_raw"]) if exact is not None and exact["is_cut"] else None
+            row["result"] = row["result"] if exact is None else _exact(row["result"], exact["raw"])
         return rows
 
     def spans(self, run_id: str) -> list[Row]:
@@ -206,7 +211,7 @@ class Store:
             "select s.step, m.role, b.text, b.raw, m.envelope, m.hash from span s join run r on r.id=s.run "
             "join message m on m.id=s.response left join body b on b.id=m.body where r.run_id=? and s.kind=1"
         )
-        return {row["step"]: _message(row) for row in self._each(query, (run_id,))}
+        return {row["step"]: _message(row) for row in self._all(query, (run_id,))}
 
     def conversation(self, run_id: str) -> list[Row]:
         return self._all("select * from conversation where run_id=? order by position", (run_id,))
@@ -214,10 +219,11 @@ class Store:
     def children(self, run_id: str) -> list[Row]:
         """The runs that tools of this run started, each with the `span_id` of the tool call."""
         query = (
-            "select c.run_id, lower(hex(c.parent_span)) span_id from run c where c.parent_run=? and c.kind='live' "
+            "select c.run_id, coalesce(json_extract(c.attrs,'$.under'), lower(hex(c.parent_span))) span_id "
+            "from run c where c.parent_run=? and c.kind='live' "
             "order by c.start_ns, c.id"
         )
-        return [{**self.run(row["run_id"]), "span_id": row["span_id"]} for row in self._each(query, (run_id,))]
+        return [{**self.run(row["run_id"]), "span_id": row["span_id"]} for row in self._all(query, (run_id,))]
 
     def request(self, run_id: str, step: int) -> Request:
         """What the model read before a step. Raises NoSuchRun where the run has no such step."""
@@ -248,14 +254,19 @@ class Store:
 
     # Plain SQL
 
-    def _each(self, query: str, values: Sequence[Any] = ()) -> Iterable[Row]:
-        try:
-            yield from self.connection.execute(query, values)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"cannot read the store {self.path} ({error})") from error
-
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        return list(self._each(query, values))
+        # A store that nobody had open is read as one that does not change; when somebody writes it, it is opened anew,
+        # and what was read in the moment of the change may be torn.
+        for last in (False, True):
+            if _signature(self.path) != self._seen:
+                self.connection.close()
+                self._open()
+            try:
+                return self.connection.execute(query, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                if last or _signature(self.path) == self._seen:
+                    raise StoreError(f"cannot read the store {self.path} ({error})") from error
+        raise AssertionError
 
     def _value(self, query: str, values: Sequence[Any] = ()) -> Any:
         return next(iter(self._all(query, values)[0].values()))
@@ -338,6 +349,13 @@ def _bindable(value: Any) -> Any:
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     return max(min(value, _LARGEST), -_LARGEST) if isinstance(value, int) else value
+
+
+def _signature(path: Path) -> tuple[Any, ...]:
+    """What changes when a store is written, or its writer comes or goes."""
+    wal = path.with_name(path.name + "-wal")
+    size = path.stat() if path.exists() else None
+    return (identity(path), size and size.st_mtime_ns, size and size.st_size, wal.exists())
 
 
 def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:

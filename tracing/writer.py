@@ -1,27 +1,26 @@
 """The writer: facts become durable at once, and never get in the way.
 
 A transaction is short, and waits 50 ms at most for somebody else's; then its facts stay in memory, bounded and
-counted, and are written with the next ones or by a timer. One connection per process, opened anew after a fork, one
-lock. Trouble is told once as a warning, and at the end by how many facts were lost, if any; it never reaches the
+counted, and are written with the next ones or by a timer. One connection per process, one lock. A fork closes the
+connection first, and both sides open their own: SQLite's idea of its locks would be inherited, the locks not. Trouble is told once as a warning, and at the end by how many facts were lost, if any; it never reaches the
 agent's answer.
 """
 
 import asyncio
 import contextlib
-import os
 import sqlite3
-import sys
 import threading
-import warnings
+import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
 from agent.canonical import to_text
+from tracing import forks
 from tracing.clock import Clock
-from tracing.errors import RecorderWarning
+from tracing.errors import warn
 from tracing.facts import Fact, Logged
-from tracing.file import PATIENT_BUSY_MS, open_writing
+from tracing.file import PATIENT_BUSY_MS, identity, open_writing
 from tracing.rows import Rows
 
 MAX_PENDING = 20_000
@@ -41,10 +40,13 @@ class Writer:
         self._warned = False
         self._pending: deque[Fact] = deque()
         self._rows: Rows | None = None
-        self._inherited: list[Rows] = []
-        self._reset()
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._lingering_until = 0.0
+        self._file = (0, 0)
         with self._lock:
             self._open()
+        forks.watch(self)
 
     def write(self, facts: Iterable[Fact], *, linger: bool = False) -> None:
         """Makes facts durable, with those that wait, in order. Never raises, never waits long.
@@ -52,8 +54,6 @@ class Writer:
         With `linger`, in a running event loop, they wait for the facts that follow at once: a transaction costs more
         than a fact. Should none follow, they are written by the loop's next idle moment after `LINGER_SECONDS`.
         """
-        if os.getpid() != self._pid:
-            self._reset()
         with self._lock:
             self._pending.extend(facts)
             if linger:
@@ -67,8 +67,6 @@ class Writer:
 
     def close(self) -> None:
         """Writes what waits, patiently, says what is lost, and closes the connection."""
-        if os.getpid() != self._pid:
-            return  # the parent's connection is the parent's to close
         with self._lock:
             if self._rows is None:
                 return
@@ -83,22 +81,34 @@ class Writer:
         if self.lost:
             warn(f"{self.lost} record{'s were' if self.lost != 1 else ' was'} lost: {self.path} could not be written")
 
-    def _reset(self) -> None:
-        """A forked child shares the parent's connection and may have inherited a held lock: neither is used again."""
+    def check_file(self) -> None:
+        """Tells when the file that is written is no longer the one at the path, and goes on in a new one."""
+        with self._lock:
+            if self._rows is not None and identity(self.path) != self._file:
+                self._trouble(
+                    f"{self.path} was removed or replaced: what it held is gone, recording goes on in a new file"
+                )
+                self._rows.connection.close()
+                self._rows = None
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+        self._flush()
         if self._rows is not None:
-            self._inherited.append(self._rows)  # kept, because closing it would end the parent's locks
-        self._pid = os.getpid()
-        self._lock = threading.RLock()
-        self._rows = None
-        self._timer: threading.Timer | None = None
-        self._lingering = False
-        self._pending.clear()
+            self._rows.connection.close()
+            self._rows = None
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._pending.clear()  # they are the parent's to write
+            self._timer, self._lingering_until = None, 0.0
+        self._lock.release()
 
     def _open(self) -> Rows:
         if self._rows is None:
             rows = Rows(open_writing(self.path))
             rows.process_started(self._clock.wall_ns())
-            self._rows = rows
+            self._rows, self._file = rows, identity(self.path)
         return self._rows
 
     def _flush(self) -> None:
@@ -153,13 +163,11 @@ class Writer:
         self._retry_later()
 
     def _linger(self) -> None:
-        if not self._lingering:
-            self._lingering = True
-            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._linger_over)
-
-    def _linger_over(self) -> None:
-        self._lingering = False
-        self.flush()
+        # By time and not by a flag: an event loop may end before its timers come due.
+        now = time.monotonic()
+        if now >= self._lingering_until:
+            self._lingering_until = now + LINGER_SECONDS
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self.flush)
 
     def _retry_later(self) -> None:
         if self._timer is None or not self._timer.is_alive() or self._timer is threading.current_thread():
@@ -174,11 +182,3 @@ class Writer:
         fields = to_text({"reason": text})
         self._pending.append(Logged(None, None, None, self._clock.wall_ns(), "warning", "recorder.degraded", fields))
         warn(text)
-
-
-def warn(text: str) -> None:
-    """One warning; where warnings are errors it goes to stderr, since it must not end the run."""
-    try:
-        warnings.warn(f"playhead: {text}", RecorderWarning, stacklevel=2)
-    except RecorderWarning:
-        print(f"playhead: {text}", file=sys.stderr)  # noqa: T201

@@ -66,7 +66,7 @@ class Screen:
         """One line; with `shorten`, cut to the terminal's width."""
         text = Text(no_wrap=True)
         for words, style in parts:
-            text.append(visible(words), style=STYLES[style])
+            text.append(visible(words).replace("\n", " "), style=STYLES[style])
         if shorten and self.width is not None:
             text.truncate(self.width, overflow="ellipsis")
         self._console.print(text, soft_wrap=True)

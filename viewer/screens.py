@@ -184,6 +184,9 @@ def _no_answer(tree: Tree) -> str:
         )
     if run["status"] == "interrupted":
         return "no answer: the process ended in the middle of the run"
+    refusals = [step.message.get("refusal") for step in tree.steps if step.message is not None]
+    if run["stop"] == "refused" and refusals and refusals[-1]:
+        return f"no answer: the model refused: {refusals[-1]}"
     reason = run["error"] or run["stop"]
     return f"no answer: {run['status']}: {reason}"
 

@@ -64,11 +64,13 @@ def build_tree(
 ) -> Tree:
     begin = run["started_at"]
     steps = []
+    calls_of: dict[int, list[Row]] = {}
+    for call in tool_calls:
+        calls_of.setdefault(call["step"], []).append(call)
     for row in model_calls:
         calls = tuple(
             Call(call, _timing(call, begin), tuple(child for child in children if child["span_id"] == call["span_id"]))
-            for call in tool_calls
-            if call["step"] == row["step"]
+            for call in calls_of.get(row["step"], ())
         )
         steps.append(Step(row["step"], row, _timing(row, begin), answers.get(row["step"]), calls))
     timings = [timing for step in steps for timing in (step.timing, *(call.timing for call in step.calls))]

@@ -1,5 +1,6 @@
 """Any callable as a model: how people first try a loop."""
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,8 @@ from agent.models.wire import first_choice, read, to_response
 from agent.ports import Model, ModelInfo, Tell
 from agent.sync import in_thread
 from agent.values import Request, Response
+
+_NAMES = ("tools", "tool_schemas", "functions", "schemas")
 
 
 def as_model(model: Model | Callable[..., Any]) -> Model:
@@ -31,16 +34,21 @@ class CallableModel:
         name = getattr(function, "__name__", type(function).__name__)
         self.info = ModelInfo(name=name, provider="playhead")
         self._function = function
-        self._takes_tools = _takes_two(function)
+        self._schemas_as = _schemas_as(function)
 
     async def respond(self, request: Request, tell: Tell) -> Response:
         arguments: list[Any] = [[message.to_dict() for message in request.messages]]
-        if self._takes_tools:
-            arguments.append([schema.to_dict() for schema in request.tools])
+        named = {}
+        if self._schemas_as is not None:
+            schemas = [copy.deepcopy(schema.to_dict()) for schema in request.tools]
+            if self._schemas_as:
+                named[self._schemas_as] = schemas
+            else:
+                arguments.append(schemas)
         if _is_async(self._function):
-            answer = await self._function(*arguments)
+            answer = await self._function(*arguments, **named)
         else:
-            answer = await in_thread(lambda: self._function(*arguments))
+            answer = await in_thread(lambda: self._function(*arguments, **named))
             if inspect.isawaitable(answer):
                 answer = await answer
         message, usage = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
@@ -54,21 +62,24 @@ class CallableModel:
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
+def _schemas_as(function: Callable[..., Any]) -> str | None:
+    """How the function takes the tool schemas: as its second argument (""), by this name, or not at all (None).
+
+    A second parameter with a default is taken for them only by its name: `temperature=0` is something else.
+    """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return False
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return True
-    return (
-        sum(
-            parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-            and parameter.default is parameter.empty
-            for parameter in parameters
-        )
-        >= 2
-    )
+        return None
+    for position, parameter in enumerate(parameters):
+        is_positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return ""
+        if is_positional and position == 1 and (parameter.default is parameter.empty or parameter.name in _NAMES):
+            return ""
+        if parameter.name in _NAMES and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            return parameter.name
+    return None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

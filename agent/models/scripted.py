@@ -1,5 +1,6 @@
 """A model that says what it was told to say: for tests, demos, and runs that were recorded."""
 
+import dataclasses
 import json
 import threading
 from collections.abc import Iterable, Mapping
@@ -76,7 +77,8 @@ class ScriptedModel:
                 for key, default in (("usage", usage), ("finish_reason", None), ("model", None))
             )
             if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
-                usage = Usage(**usage)
+                known = {field.name for field in dataclasses.fields(Usage)}
+                usage = Usage(**{key: value for key, value in usage.items() if key in known})
             message["tool_calls"] = [
                 _full(call, f"call_{request.step}_{index}")
                 for index, call in enumerate(message.get("tool_calls") or ())

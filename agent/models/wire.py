@@ -6,12 +6,13 @@ the history must be valid for a strict server: every call has an id of its own w
 `Response.raw` keeps it as it came, and the call that is executed has the raw arguments.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.arguments import Unusable, parse
-from agent.canonical import to_json, to_text
+from agent.canonical import encodable, escaped, to_json, to_text
 from agent.messages import Message, ToolCall
 from agent.values import Response, Usage
 
@@ -21,26 +22,38 @@ def to_response(
 ) -> Response:
     """Reads one answer; `usage` is a `Usage`, a chat-completions usage, or None. Raises TypeError for no message."""
     came = _as_dict(message)
+    calls = [_raw_call(call, step, index) for index, call in enumerate(came.get("tool_calls") or ())]
+    taken = {call.id for call in calls}
+    seen: set[str] = set()
     sent_calls, raw_calls = [], []
-    taken: set[str] = set()
-    for index, call in enumerate(came.pop("tool_calls", None) or ()):
-        raw = _raw_call(call, step, index)
-        name, arguments = raw.name or "unnamed", sendable(raw.arguments)
-        call_id = raw.id if raw.id and raw.id not in taken else f"call_{step}_{index}"
+    for call in calls:
+        call_id = encodable(call.id)
+        if not call_id or call_id in seen:
+            call_id = _made_up(step, call.index, taken)
+        seen.add(call_id)
         taken.add(call_id)
-        sent_calls.append(ToolCall(call_id, name, arguments, step=step, index=index))
-        raw_calls.append(ToolCall(call_id, raw.name, raw.arguments, step=step, index=index))
-        if (raw.id, raw.name, raw.arguments) != (call_id, name, arguments):
-            came["tool_calls"] = None
-    differs = "tool_calls" in came
-    came.pop("tool_calls", None)
-    came["role"] = "assistant"
-    plain = Message.from_dict(came)
+        name, arguments = encodable(call.name) or "unnamed", sendable(call.arguments)
+        sent_calls.append(ToolCall(call_id, name, arguments, step=step, index=call.index))
+        raw_calls.append(ToolCall(call_id, call.name, call.arguments, step=step, index=call.index))
+    plain = Message.from_dict({**came, "role": "assistant", "tool_calls": None})
     sent = Message(role="assistant", content=plain.content, tool_calls=tuple(sent_calls), extra=plain.extra)
-    raw_text = to_text(_as_dict(message)) if differs else None
+    content = came.get("content")
+    differs = sent_calls != calls or (isinstance(content, str) and content != sent.content)
     return Response(
-        message=sent, calls=tuple(raw_calls), usage=to_usage(usage), finish=finish, model=model, raw=raw_text
+        message=sent,
+        calls=tuple(raw_calls),
+        usage=to_usage(usage),
+        finish=None if finish is None else str(finish),
+        model=None if model is None else str(model),
+        raw=to_text(came) if differs else None,
     )
+
+
+def _made_up(step: int, index: int, taken: set[str]) -> str:
+    made = f"call_{step}_{index}"
+    while made in taken:
+        made += "_"
+    return made
 
 
 def sendable(arguments: str) -> str:
@@ -51,7 +64,7 @@ def sendable(arguments: str) -> str:
     """
     try:
         if isinstance(json.loads(arguments, parse_constant=_refuse), dict):
-            return arguments
+            return escaped(arguments)
     except (ValueError, RecursionError):
         pass
     try:
@@ -63,7 +76,8 @@ def sendable(arguments: str) -> str:
 def to_usage(usage: Any) -> Usage:
     """A chat-completions usage (dict or object) or a `Usage`; what is missing or no count is None."""
     if isinstance(usage, Usage):
-        return usage
+        fields = {field.name: _count(getattr(usage, field.name)) for field in dataclasses.fields(usage)}
+        return Usage(**fields)
     prompt, completion = read(usage, "prompt_tokens_details"), read(usage, "completion_tokens_details")
     return Usage(
         input=_count(read(usage, "prompt_tokens")),
@@ -77,16 +91,30 @@ def to_usage(usage: Any) -> Usage:
 def _as_dict(message: Any) -> dict[str, Any]:
     match message:
         case Mapping():
-            return {str(key): value for key, value in message.items()}
+            fields = {str(key): value for key, value in message.items()}
         case Message():
-            return message.to_dict()
+            fields = message.to_dict()
         case str():
-            return {"content": message}
-    if callable(dump := getattr(message, "model_dump", None)):
-        return dict(dump(exclude_none=True, warnings=False))
-    if not hasattr(message, "content"):
-        raise TypeError(f"a model must return a message with content or tool_calls, not {type(message).__name__}")
-    return {"content": message.content, "tool_calls": getattr(message, "tool_calls", None)}
+            fields = {"content": message}
+        case _ if callable(dump := getattr(message, "model_dump", None)):
+            fields = dict(dump(exclude_none=True, warnings=False))
+        case _ if hasattr(message, "content") or hasattr(message, "tool_calls"):
+            own = {key: value for key, value in getattr(message, "__dict__", {}).items() if not key.startswith("_")}
+            fields = {**own, "content": getattr(message, "content", None)}
+            fields["tool_calls"] = getattr(message, "tool_calls", None)
+        case _:
+            kind = type(message).__name__
+            raise TypeError(f"a model must return a message with content or tool_calls, not {kind}")
+    if not fields.keys() & {"content", "tool_calls", "refusal"} and fields.get("role") != "assistant":
+        raise ValueError(_no_message(fields))
+    return fields
+
+
+def _no_message(fields: Mapping[str, Any]) -> str:
+    """An error body in the place of a message is the provider's error, not an empty answer."""
+    error = fields.get("error")
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return f"the provider answered with an error: {said}" if error else "the model's answer holds no message"
 
 
 def _raw_call(call: Any, step: int, index: int) -> ToolCall:
@@ -116,5 +144,6 @@ def first_choice(completion: Any) -> tuple[Any, str | None]:
     """The message and the finish reason of a whole chat completion. Raises ValueError where it has no choice."""
     choices = read(completion, "choices")
     if not isinstance(choices, Sequence) or not choices:
-        raise ValueError("the completion has no choices")
+        error = read(completion, "error") or read(read(completion, "model_extra"), "error")
+        raise ValueError(_no_message({"error": error}) if error else "the completion has no choices")
     return read(choices[0], "message"), read(choices[0], "finish_reason")
