@@ -40,16 +40,19 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         started.append((asyncio.get_running_loop(), task))
         return await work
 
-    thread = threading.Thread(
-        target=outcome.run, args=(lambda: context.run(asyncio.run, watched()),), name="playhead-run", daemon=True
-    )
-    thread.start()
+    ended = threading.Event()  # not the thread's own join: interrupted once, it takes the thread for ended
+
+    def perform() -> None:
+        outcome.run(lambda: context.run(asyncio.run, watched()))
+        ended.set()
+
+    threading.Thread(target=perform, name="playhead-run", daemon=True).start()
     try:
-        thread.join()
+        ended.wait()
     except KeyboardInterrupt:
         for loop, task in started:  # the run ends as cancelled, and its record is closed, before the interrupt goes on
             loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+        ended.wait()
         raise
     return outcome.get()
 

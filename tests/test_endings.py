@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.processes import finish, rows, spawn, start, wait_for_row
+from tests.processes import PRELUDE, finish, rows, spawn, start, wait_for_row
+from tracing import Store
 from viewer.cli import cli
 
 OPEN_CALL = "select 1 from tool_calls where tool like 'hang%'"
@@ -188,6 +189,65 @@ recorder.close()
     answers = rows(tmp_path / "t.db", "select answer from runs order by started_at")
     assert answers == [("parent",), ("child",), ("parent again",)]
     assert rows(tmp_path / "t.db", "select count(distinct pid) from process") == [(2,)]
+
+
+def test_a_child_loses_nothing_when_its_parent_closes_and_others_write(tmp_path: Path) -> None:
+    other = """
+with Recorder("t.db") as recorder:
+    for number in range(3):
+        recorder.run_sync(agent("quick", then=["other"]), "q")
+"""
+    body = """
+import subprocess
+recorder = Recorder("t.db")
+recorder.run_sync(agent("quick", then=["parent"]), "q")
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.read(read, 1)
+    for _ in range(3):
+        for number in range(3):
+            recorder.run_sync(agent("quick", then=["child"]), "q")
+        subprocess.run([sys.executable, "other.py"], check=True)
+    recorder.close()
+    os._exit(0)
+recorder.close()
+os.write(write, b"x")
+print(os.waitpid(child, 0)[1])
+"""
+    tmp_path.joinpath("other.py").write_text(PRELUDE + other)
+    assert finish(start(tmp_path, body)) == (0, "0\n", "")
+    counted = rows(tmp_path / "t.db", "select answer, count(*) from runs group by 1 order by 1")
+    assert counted == [("child", 9), ("other", 9), ("parent", 1)]
+
+
+def test_a_reader_that_was_there_before_sees_what_others_write_after(tmp_path: Path) -> None:
+    body = """
+with Recorder("t.db") as recorder:
+    recorder.run_sync(agent("quick", then=["done"]), "q")
+"""
+    finish(start(tmp_path, body))
+    with Store(tmp_path / "t.db") as early:
+        for count in range(2, 5):
+            assert finish(start(tmp_path, body)) == (0, "", "")
+            with Store(tmp_path / "t.db") as late:
+                assert (early.count(), late.count()) == (count, count)
+
+
+def test_an_interrupt_in_a_notebook_ends_the_run_before_it_goes_on(tmp_path: Path) -> None:
+    body = """
+async def notebook():
+    recorder = Recorder("t.db")
+    try:
+        recorder.run_sync(agent("hang_async"), "q")
+    except KeyboardInterrupt:
+        print("interrupted")
+threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+asyncio.new_event_loop().run_until_complete(notebook())  # as Jupyter: without asyncio.run's own handler of SIGINT
+"""
+    _, out, _ = finish(start(tmp_path, "signal.signal(signal.SIGINT, signal.default_int_handler)" + body))
+    assert out == "interrupted\n"
+    assert rows(tmp_path / "t.db", "select status from runs") == [("cancelled",)]
 
 
 def test_a_full_disk_leaves_the_answer_and_says_what_was_lost(tmp_path: Path) -> None:

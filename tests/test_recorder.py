@@ -368,6 +368,20 @@ def test_a_busy_file_delays_nothing_and_loses_nothing(tmp_path: Path) -> None:
     assert rows(tmp_path / "t.db", "select run_id, status, tool_calls from runs") == [(result.run_id, "answered", 2)]
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_store_that_goes_away_is_told_and_recording_goes_on_in_a_new_file(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "t.db"
+    with Recorder(path) as recorder:
+        recorder.run_sync(script("lost"), "q")
+        for file in tmp_path.iterdir():
+            file.unlink()
+        if how == "replaced":
+            Recorder(path).close()
+        with pytest.warns(RecorderWarning, match="was removed or replaced: what it held is gone"):
+            recorder.run_sync(script("kept"), "q")
+    assert rows(path, "select answer from runs") == [("kept",)]
+
+
 def test_a_fact_that_cannot_be_written_takes_no_other_with_it(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "t.db")
     sqlite3.connect(tmp_path / "t.db").executescript(

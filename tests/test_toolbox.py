@@ -5,7 +5,7 @@ import contextvars
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +143,70 @@ def test_what_cannot_be_sent_is_replaced_for_the_model_and_kept_whole() -> None:
     assert call(returning("a\udc00b"), "give", "") == Observation(shown="a\ufffdb", whole="a\udc00b")
 
 
-def test_a_generator_is_read_out() -> None:
+def test_a_generator_is_read_out_in_the_tools_own_time() -> None:
     assert call(returning(number * 2 for number in range(3)), "give", "").shown == "[0,2,4]"
+
+    def endless() -> Iterator[int]:
+        while True:
+            time.sleep(0.001)
+            yield 1
+
+    assert call(Toolbox([endless]).with_options("endless", timeout=0.05), "endless", "").error == "timeout"
+
+    def breaking() -> Iterator[int]:
+        yield 1
+        raise ValueError("half way")
+
+    assert call(Toolbox([breaking]), "breaking", "").error == "ValueError"
+
+    async def stream() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+
+    assert call(Toolbox([stream]), "stream", "").shown == "[1,2]"
+
+
+def test_a_tools_own_timeout_error_is_not_taken_for_ours() -> None:
+    observation = call(raising(TimeoutError("upstream")).with_options("fail", timeout=30), "fail", "")
+    assert (observation.error, observation.shown) == ("TimeoutError", "Error: fail raised TimeoutError: upstream")
+
+
+def test_a_type_that_raises_while_it_is_made_is_an_observation() -> None:
+    @dataclasses.dataclass
+    class Picky:
+        n: int
+
+        def __post_init__(self) -> None:
+            raise KeyError("no")
+
+    def use(it: Picky) -> str:
+        return "used"
+
+    observation = call(Toolbox([use]), "use", '{"it": {"n": 1}}')
+    assert observation.error == "bad_arguments"
+    assert "do not make what it takes (KeyError)" in observation.shown
+
+
+def test_our_own_words_are_cut_as_well() -> None:
+    assert len(call(Toolbox([now]), "x" * 10**6, "").shown) <= 3000
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "shown"),
+    [
+        ({"type": "number"}, "3", "3"),
+        ({"type": "number"}, "9007199254740993", "9007199254740993"),
+        ({"type": "integer", "maximum": 5}, "99", "must be an integer at most 5"),
+        ({"type": ["integer", "null"]}, "null", "null"),
+        ({"enum": ["a", "b"]}, '"c"', 'must be one of "a", "b"'),
+        ({"type": "array", "items": {"type": "integer"}}, '[1, "x"]', "is not valid"),
+        ({}, '{"any": [1]}', '{"any":[1]}'),
+    ],
+)
+def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, shown: str) -> None:
+    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    toolbox = Toolbox.from_schemas([{"name": "same", "parameters": parameters}], {"same": lambda v: v})
+    assert shown in call(toolbox, "same", f'{{"v": {given}}}').shown
 
 
 @pytest.mark.parametrize(

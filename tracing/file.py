@@ -8,6 +8,7 @@ import contextlib
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ VERSION = 1
 
 HOT_BUSY_MS = 50  # an event loop never waits longer than this for somebody else's write
 PATIENT_BUSY_MS = 10_000
+
+_TRIES = 4
 
 MAX_COPY = 256 * 2**20
 """Bytes of a store that is copied to be read."""
@@ -75,13 +78,28 @@ def _look(path: Path) -> sqlite3.Connection:
 
     The file itself is never opened while this process may hold locks on it: closing it would end them.
     """
+    for _ in range(_TRIES):  # between the look and the reading a writer may have come or gone
+        with contextlib.suppress(FileNotFoundError, sqlite3.DatabaseError):
+            return _looked(path)
+        time.sleep(0.01)
     try:
-        connection = _read_copy(path) if _is_left(path) else _read(path, _mode(path))
-        connection.execute("pragma schema_version").fetchone()
+        return _looked(path)
     except sqlite3.OperationalError as error:
         raise StoreError(f"cannot read {path} ({error}): check its permissions, or give another path") from error
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} comes and goes while it is read: try again") from error
     except sqlite3.DatabaseError as error:
         raise _not_a_store(path, error) from error
+
+
+def _looked(path: Path) -> sqlite3.Connection:
+    connection = _read_copy(path) if _is_left(path) else _read(path, _mode(path))
+    try:
+        connection.execute("pragma schema_version").fetchone()
+        connection.execute("select count(*) from sqlite_schema").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -163,24 +181,26 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _read(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
-    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.text_factory = _readable
     return connection
 
 
 def _read_copy(path: Path) -> sqlite3.Connection:
-    """The store and its log, copied into memory by way of a folder of our own."""
+    """The store and its log, copied into memory by way of a folder of our own. Raises FileNotFoundError when the log
+    goes away meanwhile."""
     with tempfile.TemporaryDirectory(prefix="playhead-") as folder:
         copy = Path(folder, "store.db")
-        try:
-            copy.write_bytes(path.read_bytes())
-            copy.with_name("store.db-wal").write_bytes(path.with_name(path.name + "-wal").read_bytes())
-            memory = sqlite3.connect(":memory:", isolation_level=None)
-            with contextlib.closing(_connect(copy)) as source:
-                source.backup(memory)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"cannot read the store {path} ({error}): check its permissions") from error
-    memory.text_factory = lambda data: data.decode("utf-8", "replace")
+        copy.write_bytes(path.read_bytes())
+        copy.with_name("store.db-wal").write_bytes(path.with_name(path.name + "-wal").read_bytes())
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        with contextlib.closing(_connect(copy)) as source:
+            source.backup(memory)
+    memory.text_factory = _readable
     return memory
+
+
+def _readable(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _is_ready(connection: sqlite3.Connection) -> bool:

@@ -68,7 +68,7 @@ class Spans:
         except Exception as error:  # noqa: BLE001 - a listener that fails must not end the run
             self._trouble(error)
             return None
-        return span if span.get_span_context().is_valid else None
+        return span if span.is_recording() else None  # disabled, the SDK gives back the parent's context
 
     def end(self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]) -> None:
         if not span.is_recording():
