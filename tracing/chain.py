@@ -9,9 +9,10 @@ and a fork or the next turn of a conversation shares its prefix.
 """
 
 import hashlib
+from json.encoder import encode_basestring
 from typing import NamedTuple
 
-from agent.canonical import plain_text
+from agent.canonical import escaped, plain_text
 from agent.messages import Message
 
 VERSION = "pm1"
@@ -60,13 +61,28 @@ def hash_of(parent: bytes | None, role: str, body: bytes | None, envelope: str |
 
 def envelope_of(message: Message) -> str | None:
     """Canonical JSON of what a message holds beside its role and text; None for nothing."""
-    if message.tool_call_id is None and not message.tool_calls and not message.extra:
-        return None
+    # The two kinds that every step has, written out: as an object, through the encoder, they took 8 us of a step.
+    if not message.extra and len(message.tool_calls) <= 1:
+        if not message.tool_calls:
+            answers = message.tool_call_id
+            return None if answers is None else f'{{"tool_call_id":{_quoted(answers)}}}'
+        if message.tool_call_id is None:
+            call = message.tool_calls[0]
+            function = f'{{"arguments":{_quoted(call.arguments)},"name":{_quoted(call.name)}}}'
+            return f'{{"tool_calls":[{{"function":{function},"id":{_quoted(call.id)},"type":"function"}}]}}'
+    return _envelope(message)
+
+
+def _envelope(message: Message) -> str:
     envelope = message.to_dict()
     del envelope["role"]
     if envelope["content"] == message.content:  # else a content of parts, which only the envelope holds whole
         del envelope["content"]
     return plain_text(envelope)
+
+
+def _quoted(text: str) -> str:
+    return escaped(encode_basestring(text))
 
 
 class Chain:

@@ -195,7 +195,8 @@ class RunTrace:
             tip, self._settings, self._tools,
         )  # fmt: skip
         self._put(said, asked)
-        self._event("info", "model.asked", {"step": request.step, "messages": len(request.messages)}, call)
+        if self._log is not None:
+            self._event("info", "model.asked", {"step": request.step, "messages": len(request.messages)}, call)
         return call
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
