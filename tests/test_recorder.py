@@ -406,11 +406,18 @@ def test_warnings_that_are_errors_do_not_end_the_run(tmp_path: Path, capsys: pyt
     assert "playhead: runs are not recorded" in capsys.readouterr().err
 
 
-def test_the_log_hears_each_event_with_the_ids_of_its_span(tmp_path: Path) -> None:
+def test_the_log_hears_what_the_store_derives(tmp_path: Path) -> None:
     heard: list[tuple[str, str, Any]] = []
     with Recorder(tmp_path / "t.db", log=lambda *event: heard.append(event)) as recorder:
-        result = recorder.run_sync(script({"tool_calls": BOTH["tool_calls"][:1]}, "7"), "q")
-    assert [name for _, name, _ in heard][:4] == ["run.started", "model.asked", "model.answered", "tool.called"]
-    assert {fields["run_id"] for _, _, fields in heard} == {result.run_id}
-    stored = {row[0] for row in rows(tmp_path / "t.db", "select span_id from spans")}
-    assert {fields["span_id"] for _, _, fields in heard} == stored
+        with structlog.contextvars.bound_contextvars(user="ada"):
+            recorder.run_sync(script(BOTH, "7", tools=Toolbox([add])), "q", session="s1")
+            with pytest.raises(ModelError):
+                recorder.run_sync(script(ConnectionError("no route")), "q")
+    ids = ("run_id", "span_id", "trace_id")
+    stored = rows(tmp_path / "t.db", "select level, event, fields, run_id, span_id from log_events")
+    assert [(level, name, run_id, span_id) for level, name, _, run_id, span_id in stored] == [
+        (level, name, fields["run_id"], fields["span_id"]) for level, name, fields in heard
+    ]
+    assert [json.loads(fields) for _, _, fields, _, _ in stored] == [
+        {key: value for key, value in fields.items() if key not in ids} for _, _, fields in heard
+    ]

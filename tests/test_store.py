@@ -11,7 +11,7 @@ import pytest
 from agent import Toolbox, tool
 from tests.runs import SpreadIds, answer, calls, record_interrupted, recording
 from tracing import CountingIds, FixedClock, NoSuchRun, Store, StoreError, open_store
-from tracing.store import Filter
+from tracing.filters import Filter
 
 MINUTE = 60_000_000_000
 

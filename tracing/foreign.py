@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tracing.run_trace import Place, here
+from tracing.place import Place, here
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

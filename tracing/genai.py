@@ -1,25 +1,57 @@
-"""Names of OpenTelemetry's GenAI conventions (semantic-conventions-genai 0.1.0).
+"""Attributes of OpenTelemetry's GenAI conventions (semantic-conventions-genai 0.1.0).
 
-Constants of our own, because the published ones are frozen at an older state. `gen_ai.usage.*` stands on chat spans
-only: on the run's span too, backends would count it twice.
+Names of our own, because the published constants are frozen at an older state. `gen_ai.usage.*` stands on chat spans
+only: on the run's span too, backends would count it twice. None is for what is not known, and is not set.
 """
 
-OPERATION = "gen_ai.operation.name"
-PROVIDER = "gen_ai.provider.name"
-AGENT_NAME = "gen_ai.agent.name"
-CONVERSATION = "gen_ai.conversation.id"
-REQUEST_MODEL = "gen_ai.request.model"
-RESPONSE_MODEL = "gen_ai.response.model"
-FINISH_REASONS = "gen_ai.response.finish_reasons"
-INPUT_TOKENS = "gen_ai.usage.input_tokens"
-OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
-CACHED_TOKENS = "gen_ai.usage.cache_read.input_tokens"
-CACHE_WRITE_TOKENS = "gen_ai.usage.cache_write.input_tokens"
-REASONING_TOKENS = "gen_ai.usage.reasoning.output_tokens"
-TOOL_NAME = "gen_ai.tool.name"
-TOOL_TYPE = "gen_ai.tool.type"
-TOOL_CALL_ID = "gen_ai.tool.call.id"
-ERROR_TYPE = "error.type"
-RUN_ID = "playhead.run.id"
-STOP = "playhead.stop"
+from typing import Any
+
+from agent.messages import ToolCall
+from agent.ports import ModelInfo
+from agent.values import Response
+
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
+ERROR_TYPE = "error.type"
+STOP = "playhead.stop"
+
+Attributes = dict[str, Any]
+
+
+def agent_attributes(agent: str, model: str, session: str | None, run_id: str) -> Attributes:
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        "gen_ai.request.model": model,
+        "gen_ai.conversation.id": session,
+        "playhead.run.id": run_id,
+    }
+
+
+def request_attributes(model: ModelInfo) -> Attributes:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": model.provider,
+        "gen_ai.request.model": model.name,
+    }
+
+
+def response_attributes(response: Response) -> Attributes:
+    usage = response.usage
+    return {
+        "gen_ai.response.model": response.model,
+        "gen_ai.response.finish_reasons": None if response.finish is None else [response.finish],
+        "gen_ai.usage.input_tokens": usage.input,
+        "gen_ai.usage.output_tokens": usage.output,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached,
+        "gen_ai.usage.cache_write.input_tokens": usage.cache_write,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
+    }
+
+
+def tool_attributes(call: ToolCall) -> Attributes:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.name,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": call.id,
+    }

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from tracing.run_trace import here
+from tracing.place import here
 
 _DROPPED = ("event", "level", "timestamp", "exc_info", "stack_info")
 _installing = threading.Lock()

@@ -18,8 +18,9 @@ from agent.values import Result, Step
 from tracing import foreign, logs
 from tracing.clock import Clock, SystemClock
 from tracing.errors import StoreError, warn
+from tracing.events import Log
 from tracing.ids import Ids, RandomIds
-from tracing.run_trace import Instruments, Labels, Log, RunTrace
+from tracing.run_trace import Instruments, Labels, RunTrace
 from tracing.spans import Spans
 from tracing.traced import TracedModel, TracedTools
 from tracing.writer import Writer

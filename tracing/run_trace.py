@@ -7,13 +7,10 @@ the run does.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from opentelemetry import context as otel_context
-from opentelemetry import trace as otel
 from opentelemetry.trace import Span
 from structlog.contextvars import get_contextvars
 
@@ -23,28 +20,16 @@ from agent.errors import ModelError, described
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
-from tracing import facts, genai
+from tracing import events, facts, genai
 from tracing.chain import Body, Chain, body_of
 from tracing.clock import Clock
 from tracing.errors import warn
+from tracing.events import Event, Log
 from tracing.facts import Fact, Said
 from tracing.ids import Ids
+from tracing.place import Inside, Place, here
 from tracing.spans import CLIENT, Spans, caller_span, span_id, trace_id
 from tracing.writer import Writer
-
-Log = Callable[[str, str, Mapping[str, Any]], None]
-"""Hears each JSON log event: level, name, fields."""
-
-
-class Place(NamedTuple):
-    """Where in which run the code is that runs right now."""
-
-    trace: "RunTrace"
-    span: bytes
-    step: int | None
-
-
-here: ContextVar[Place | None] = ContextVar("playhead_place", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +98,7 @@ class RunTrace:
             f"invoke_agent {agent.name}",
             caller := caller_span(),
             now,
-            lambda: {
-                genai.OPERATION: "invoke_agent",
-                genai.AGENT_NAME: agent.name,
-                genai.REQUEST_MODEL: model.name,
-                genai.CONVERSATION: labels.session,
-                genai.RUN_ID: self.run_id,
-            },
+            lambda: genai.agent_attributes(agent.name, model.name, labels.session, self.run_id),
         )
         self.trace_id, self.span_id = trace_id(self._span), span_id(self._span)
         attrs: dict[str, Any] = {"metadata": labels.metadata, "version": labels.version, "bound": self._bound}
@@ -146,7 +125,7 @@ class RunTrace:
             labels.tags,
         )
         self._write([*said, started])
-        self._event("info", "run.started", {"agent": agent.name, "model": model.name, "session": labels.session})
+        self._tell(events.run_started(agent.name, model.name, labels.session, started.kind))
 
     @property
     def totals(self) -> Totals:
@@ -174,17 +153,8 @@ class RunTrace:
         self._declined(request.messages)
         said = [Said(link) for link in self._chain.extend(request.messages)]
         now = self._clock.wall_ns()
-        span = self._spans.start(
-            f"chat {model.name}",
-            self._span,
-            now,
-            lambda: {
-                genai.OPERATION: "chat",
-                genai.PROVIDER: model.provider,
-                genai.REQUEST_MODEL: model.name,
-            },
-            CLIENT,
-        )
+        name = f"chat {model.name}"
+        span = self._spans.start(name, self._span, now, lambda: genai.request_attributes(model), CLIENT)
         call = self._open(span, request.step, model.name)
         if request.tools is not self._schemas:
             self._tools = self._tools_body(request.tools)
@@ -196,7 +166,7 @@ class RunTrace:
         )  # fmt: skip
         self._put(said, asked)
         if self._log is not None:
-            self._event("info", "model.asked", {"step": request.step, "messages": len(request.messages)}, call)
+            self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
         return call
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
@@ -211,36 +181,14 @@ class RunTrace:
         ended = self._answered(call, None, usage, response, self._tip(), raw)
         self._put(said, ended, linger=True)
         if self._log is not None:
-            fields = {
-                "step": call.step,
-                "model": response.model or call.name,
-                "finish_reason": response.finish,
-                "input_tokens": usage.input,
-                "output_tokens": usage.output,
-                "tool_calls": len(response.calls),
-                "duration_ms": ended.duration_ns / 1e6,
-            }
-            self._event("info", "model.answered", fields, call)
-        self._spans.end(
-            call.span,
-            ended.end_ns,
-            None,
-            lambda: {
-                genai.RESPONSE_MODEL: response.model,
-                genai.FINISH_REASONS: None if response.finish is None else [response.finish],
-                genai.INPUT_TOKENS: usage.input,
-                genai.OUTPUT_TOKENS: usage.output,
-                genai.CACHED_TOKENS: usage.cached,
-                genai.CACHE_WRITE_TOKENS: usage.cache_write,
-                genai.REASONING_TOKENS: usage.reasoning,
-            },
-        )
+            self._tell(events.model_answered(call.step, call.name, ended, response), call)
+        self._spans.end(call.span, ended.end_ns, None, lambda: genai.response_attributes(response))
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
-        text = _said(error)
-        ended = self._answered(call, text, Usage(), None, None, None)
+        ended = self._answered(call, _said(error), Usage(), None, None, None)
         self._put((), ended)
-        self._event("error", "model.failed", {"step": call.step, "model": call.name, "error": text}, call)
+        if self._log is not None:
+            self._tell(events.model_answered(call.step, call.name, ended, None), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
 
     def heard(self, call: OpenCall, what: TextDelta | FirstToken | Retried) -> None:
@@ -251,23 +199,14 @@ class RunTrace:
             call.attempts += 1
             fields = {"step": call.step, "attempt": what.attempt, "error": what.error}
             self.logged("warning", "model.retried", fields, call.place)
-            self._event("warning", "model.retried", fields, call)
+            self._tell(events.Event("warning", "model.retried", fields), call)
 
     # Tool calls
 
     def called(self, tool_call: ToolCall) -> OpenCall:
         now = self._clock.wall_ns()
-        span = self._spans.start(
-            f"execute_tool {tool_call.name}",
-            self._span,
-            now,
-            lambda: {
-                genai.OPERATION: "execute_tool",
-                genai.TOOL_NAME: tool_call.name,
-                genai.TOOL_TYPE: "function",
-                genai.TOOL_CALL_ID: tool_call.id,
-            },
-        )
+        name = f"execute_tool {tool_call.name}"
+        span = self._spans.start(name, self._span, now, lambda: genai.tool_attributes(tool_call))
         call = self._open(span, tool_call.step, tool_call.name)
         self._unrun.pop(tool_call.index, None)
         called = facts.Called(
@@ -276,8 +215,7 @@ class RunTrace:
         )  # fmt: skip
         self._put((), called)
         if self._log is not None:
-            fields = {"step": call.step, "tool": call.name, "arguments": tool_call.arguments}
-            self._event("info", "tool.called", fields, call)
+            self._tell(events.tool_called(tool_call), call)
         return call
 
     def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
@@ -293,24 +231,16 @@ class RunTrace:
         # The last one of a step is followed at once by the next request or the run's end.
         self._put((), ended, linger=self._open_tools == 0)
         if self._log is not None:
-            fields = {
-                "step": call.step,
-                "tool": call.name,
-                "arguments": tool_call.arguments,
-                "result_chars": chars,
-                "truncated": observation.truncated,
-                "error": observation.error,
-                "duration_ms": ended.duration_ns / 1e6,
-            }
-            self._event("info" if observation.error is None else "warning", "tool.answered", fields, call)
+            self._tell(events.tool_answered(tool_call, ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
 
-    def call_failed(self, call: OpenCall, error: BaseException) -> None:
+    def call_failed(self, call: OpenCall, tool_call: ToolCall, error: BaseException) -> None:
         ended = facts.Returned(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), _said(error), None, None, None, False
         )  # fmt: skip
         self._put((), ended)
-        self._event("warning", "tool.answered", {"step": call.step, "tool": call.name, "error": ended.error}, call)
+        if self._log is not None:
+            self._tell(events.tool_answered(tool_call, ended), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
 
     def _declined(self, messages: tuple[Message, ...]) -> None:
@@ -361,16 +291,7 @@ class RunTrace:
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
         )  # fmt: skip
         self._put(said, ended)
-        fields = {
-            "stop": stop,
-            "steps": totals.steps,
-            "tool_calls": totals.tool_calls,
-            "input_tokens": usage.input,
-            "output_tokens": usage.output,
-            "error": error,
-            "duration_ms": duration / 1e6,
-        }
-        self._event("error" if stop == "failed" else "info", "run.finished", fields)
+        self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
     # Helpers
@@ -403,32 +324,16 @@ class RunTrace:
         self._schemas = schemas
         return body_of(to_text([schema.to_dict() for schema in schemas]))
 
-    def _event(self, level: str, name: str, fields: Mapping[str, Any], call: OpenCall | None = None) -> None:
-        if self._log is not None:
-            span = self.span_id if call is None else call.place.span
-            ids = {"run_id": self.run_id, "trace_id": self.trace_id.hex(), "span_id": span.hex()}
-            try:
-                self._log(level, name, {**self._bound, **ids, **fields})
-            except Exception as error:  # noqa: BLE001 - a log that fails must not end the run
-                self._log = None
-                warn(f"log events of run {self.run_id[:8]} are no longer told: {described(error)}")
-
-
-class Inside:
-    """Makes a place the one where the code is, for OpenTelemetry too, while the block runs."""
-
-    __slots__ = ("_otel", "_place", "_span", "_token")
-
-    def __init__(self, place: Place, span: Span) -> None:
-        self._place, self._span = place, span
-
-    def __enter__(self) -> None:
-        self._token = here.set(self._place)
-        self._otel = otel_context.attach(otel.set_span_in_context(self._span))
-
-    def __exit__(self, *_: object) -> None:
-        otel_context.detach(self._otel)
-        here.reset(self._token)
+    def _tell(self, event: Event, call: OpenCall | None = None) -> None:
+        if self._log is None:
+            return
+        span = self.span_id if call is None else call.place.span
+        ids = {"run_id": self.run_id, "trace_id": self.trace_id.hex(), "span_id": span.hex()}
+        try:
+            self._log(event.level, event.name, {**self._bound, **ids, **event.fields})
+        except Exception as error:  # noqa: BLE001 - a log that fails must not end the run
+            self._log = None
+            warn(f"log events of run {self.run_id[:8]} are no longer told: {described(error)}")
 
 
 def _said(error: BaseException) -> str:

@@ -1,54 +1,24 @@
 """The read side: what the viewer, and a program, ask of a store. It never writes and never creates a file."""
 
 import json
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tracing.errors import NoSuchRun, StoreError
 from tracing.file import identity, open_reading
+from tracing.filters import LARGEST, SORTS, Filter, where
 from tracing.process import is_alive
 
 Row = dict[str, Any]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_DIGITS, _LARGEST = 18, 2**62  # what SQLite's integers hold
+_DIGITS = 18  # of a number that SQLite's integers hold
 
 SHORT = 8
 """Digits of a run id that are shown, where they name one run only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """Which runs; None and empty mean any. Times are UTC ISO 8601 text as in `runs.started_at`."""
-
-    status: tuple[str, ...] = ()
-    stop: tuple[str, ...] = ()
-    agent: str | None = None
-    tool: str | None = None
-    model: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    session: str | None = None
-    error: bool = False
-    since: str | None = None
-    until: str | None = None
-    min_cost: float | None = None
-    min_steps: int | None = None
-    text: str | None = None
-
-
-SORTS = {
-    "time": "started_at desc",
-    "cost": "cost_usd desc nulls last",
-    "tokens": "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) desc",
-    "steps": "steps desc",
-    "duration": "duration_ms desc nulls last",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +108,14 @@ class Store:
     def runs(self, wanted: Filter = Filter(), *, sort: str = "time", limit: int | None = None) -> tuple[list[Row], int]:
         """The runs, newest or largest first, and how many there are in all. A row has the columns of the `runs`
         view and `alive`; a running run whose process is gone has the status "interrupted"."""
-        where, values = _where(wanted)
-        limit = None if limit is None else min(limit, _LARGEST)
+        clause, values = where(wanted)
+        limit = None if limit is None else min(limit, LARGEST)
         open_only = {"running", "interrupted"} & set(wanted.status)
-        query = f"select * from runs {where} order by {SORTS[sort]}"  # noqa: S608
+        query = f"select * from runs {clause} order by {SORTS[sort]}"  # noqa: S608
         if open_only:  # whether an open run still runs is known here, not in SQL
             rows = [row for row in map(self._judged, self._all(query, values)) if row["status"] in wanted.status]
             return rows[:limit], len(rows)
-        total = self._value(f"select count(*) from runs {where}", values)  # noqa: S608
+        total = self._value(f"select count(*) from runs {clause}", values)  # noqa: S608
         if limit is not None:
             query += f" limit {limit}"
         return [self._judged(row) for row in self._all(query, values)], total
@@ -227,7 +197,7 @@ class Store:
 
     def request(self, run_id: str, step: int) -> Request:
         """What the model read before a step. Raises NoSuchRun where the run has no such step."""
-        found = step <= _LARGEST and self._all(
+        found = step <= LARGEST and self._all(
             "select s.request_tip, t.text tools, e.text settings from span s join run r on r.id=s.run "
             "left join body t on t.id=s.tools left join body e on e.id=s.settings "
             "where r.run_id=? and s.kind=1 and s.step=? order by s.n desc limit 1",
@@ -277,61 +247,6 @@ def open_store(path: str | Path = "traces.db") -> Store:
     return Store(path)
 
 
-def _where(wanted: Filter) -> tuple[str, list[Any]]:
-    clauses: list[str] = []
-    values: list[Any] = []
-
-    def add(clause: str, *given: Any) -> None:
-        clauses.append(clause)
-        values.extend(_bindable(value) for value in given)
-
-    if wanted.status:
-        stored = {"running" if one == "interrupted" else one for one in wanted.status} | set(wanted.status)
-        add(f"status in ({','.join('?' * len(stored))})", *sorted(stored))
-    if wanted.stop:
-        add(f"stop in ({','.join('?' * len(wanted.stop))})", *wanted.stop)
-    for column in ("agent", "session"):
-        if (value := getattr(wanted, column)) is not None:
-            add(f"{column} = ?", value)
-    if wanted.model is not None:
-        add(
-            "(model = ? or run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=1 "
-            "and s.response_model = ?))",
-            wanted.model,
-            wanted.model,
-        )
-    if wanted.tool is not None:
-        add(
-            "run_id in (select r.run_id from span s join run r on r.id=s.run where s.kind=2 and s.name = ?)",
-            wanted.tool,
-        )
-    for tag in wanted.tags:
-        add("run_id in (select run_id from annotation where kind='tag' and value = ?)", tag)
-    for key, value in wanted.metadata.items():
-        text = "case m.type when 'true' then 'true' when 'false' then 'false' else cast(m.value as text) end"
-        add(f"exists (select 1 from json_each(metadata) m where m.key = ? and {text} = ?)", key, value)  # noqa: S608
-    if wanted.error:
-        add(
-            "(error is not null or run_id in (select r.run_id from span s join run r on r.id=s.run "
-            "where s.error is not null))"
-        )
-    if wanted.since is not None:
-        add("started_at >= ?", wanted.since)
-    if wanted.until is not None:
-        add("started_at < ?", wanted.until)
-    if wanted.min_cost is not None:
-        add("cost_usd >= ?", wanted.min_cost)
-    if wanted.min_steps is not None:
-        add("steps >= ?", wanted.min_steps)
-    if wanted.text is not None:
-        add(
-            "(instr(lower(question), lower(?)) or instr(lower(coalesce(answer,'')), lower(?)))",
-            wanted.text,
-            wanted.text,
-        )
-    return ("where " + " and ".join(clauses)) if clauses else "", values
-
-
 def _message(row: Row) -> Row:
     """A chat-completions message from its body and envelope; text that SQLite could not hold comes from `raw`."""
     message = {"role": row["role"], "content": _exact(row["text"], row["raw"])}
@@ -342,13 +257,6 @@ def _message(row: Row) -> Row:
 
 def _exact(text: str | None, raw: bytes | None) -> str | None:
     return text if raw is None or text is None else raw.decode("utf-8", "surrogatepass")
-
-
-def _bindable(value: Any) -> Any:
-    """What a command line can give and SQLite cannot take: bytes that are no UTF-8, and large numbers."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    return max(min(value, _LARGEST), -_LARGEST) if isinstance(value, int) else value
 
 
 def _signature(path: Path) -> tuple[Any, ...]:

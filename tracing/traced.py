@@ -3,7 +3,8 @@
 from agent.messages import ToolCall
 from agent.ports import FirstToken, Model, ModelInfo, Retried, Tell, TextDelta, Tools
 from agent.values import Observation, Request, Response, ToolSchema
-from tracing.run_trace import Inside, RunTrace
+from tracing.place import Inside
+from tracing.run_trace import RunTrace
 
 
 class TracedModel:
@@ -48,7 +49,7 @@ class TracedTools:
             with Inside(call.place, call.span):
                 observation = await self._tools.call(tool_call)
         except BaseException as error:
-            self._trace.call_failed(call, error)
+            self._trace.call_failed(call, tool_call, error)
             raise
         self._trace.returned(call, tool_call, observation)
         return observation

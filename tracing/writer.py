@@ -2,8 +2,8 @@
 
 A transaction is short, and waits 50 ms at most for somebody else's; then its facts stay in memory, bounded and
 counted, and are written with the next ones or by a timer. One connection per process, one lock. A fork closes the
-connection first, and both sides open their own: SQLite's idea of its locks would be inherited, the locks not. Trouble is told once as a warning, and at the end by how many facts were lost, if any; it never reaches the
-agent's answer.
+connection first, and both sides open their own. Trouble is told once as a warning, and at the end by how many facts
+were lost, if any; it never reaches the agent's answer.
 """
 
 import asyncio
@@ -68,16 +68,18 @@ class Writer:
     def close(self) -> None:
         """Writes what waits, patiently, says what is lost, and closes the connection."""
         with self._lock:
-            if self._rows is None:
-                return
-            self._rows.connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
+            if self._rows is not None:
+                self._rows.connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
             self._flush()
             self.lost += len(self._pending)
             self._pending.clear()
-            with contextlib.suppress(sqlite3.Error):  # the end of the process is told by its absence as well
-                self._rows.process_ended(self._clock.wall_ns())
-            self._rows.connection.close()
-            self._rows = None
+            if self._rows is not None:
+                with contextlib.suppress(sqlite3.Error):  # the end of the process is told by its absence as well
+                    self._rows.process_ended(self._clock.wall_ns())
+                self._rows.connection.close()
+                self._rows = None
+            if self._timer is not None:
+                self._timer.cancel()
         if self.lost:
             warn(f"{self.lost} record{'s were' if self.lost != 1 else ' was'} lost: {self.path} could not be written")
 

@@ -3,7 +3,6 @@
 stdout is data, stderr is words. Exit codes: 0 fine, 1 it failed (no such run, not a trace store), 2 usage.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,14 +15,14 @@ from agent.command_line import Commands, Failure, run
 from agent.terminal import json_text
 from tracing.errors import NoSuchRun, StoreError
 from tracing.reference import Reference, parse_reference
+from viewer.objects import list_of, listed, plain, shown, with_calls
 
 if TYPE_CHECKING:
-    from tracing.store import Filter, Row, Store
+    from tracing.filters import Filter
+    from tracing.store import Store
     from viewer.trees import Tree
 
 DEFAULT_DB = "traces.db"
-CONTENT = ("question", "answer")
-"""Columns of a run that hold what was said."""
 
 
 def _failure(text: str) -> Failure:
@@ -86,7 +85,7 @@ def list_runs(
     with _store(context, db) as store:
         rows, total = store.runs(_filter(tz=tz, **filters), sort=sort, limit=None if all_ else count)
         if as_json:
-            _print_list([_listed(row, content) for row in rows], total)
+            click.echo(json_text(list_of([listed(row, content) for row in rows], total)))
             return
         from viewer.render import Screen
         from viewer.screens import show_list
@@ -122,7 +121,7 @@ def show(
         log = store.events(run_id) if events else None
         following = _next_of(tree, reference, _where(context, db))
         if as_json:
-            click.echo(json_text(_shown(tree, reference, said, log, following)))
+            click.echo(json_text(shown(tree, reference, said, log, following)))
             return
         from viewer.render import Screen
         from viewer.screens import show_events, show_messages, show_run
@@ -130,7 +129,7 @@ def show(
 
         screen = Screen()
         if said is not None:
-            show_messages(screen, [_with_calls(row) for row in said])
+            show_messages(screen, [with_calls(row) for row in said])
         if log is not None:
             show_events(screen, log, zone(tz))
         if said is None and log is None:
@@ -207,14 +206,14 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         try:
             store.connection.row_factory = None
             rows = [
-                {key: _plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)
+                {key: plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)
             ]
         except sqlite3.Error as error:
             raise _failure(f"the query failed: {error}") from error
         except ValueError as error:
             raise _failure(f"the query gives no rows ({str(error).splitlines()[0]}): write one SELECT") from error
         if as_json:
-            _print_list(rows, len(rows))
+            click.echo(json_text(list_of(rows, len(rows))))
             return
         from viewer.render import Screen
 
@@ -259,7 +258,7 @@ def _find(store: "Store", text: str) -> tuple[Reference, str]:
 
 
 def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
-    from tracing.store import Filter
+    from tracing.filters import Filter
     from viewer.times import moment, zone
 
     pairs = {}
@@ -274,16 +273,6 @@ def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
         if name in kept:
             kept[name] = moment(kept[name], now, where)
     return Filter(**{**kept, "metadata": pairs})
-
-
-def _listed(row: "Row", content: bool) -> "Row":
-    listed = {key: value for key, value in row.items() if content or key not in CONTENT}
-    return {**listed, "tags": json.loads(row["tags"]), "metadata": json.loads(row["metadata"])}
-
-
-def _print_list(rows: "list[Row]", total: int) -> None:
-    as_of = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    click.echo(json_text({"schema": 1, "as_of": as_of, "total": total, "count": len(rows), "rows": rows}))
 
 
 def _last_step(store: "Store", run_id: str) -> int:
@@ -303,35 +292,6 @@ def _check_place(tree: "Tree", reference: Reference) -> None:
         )
 
 
-def _shown(
-    tree: "Tree", reference: Reference, said: "list[Row] | None", log: "list[Row] | None", following: list[str]
-) -> dict[str, Any]:
-    run = _listed(tree.run, True)
-    steps = [
-        {
-            **step.row,
-            "message": step.message,
-            "tool_calls": [
-                {**call.row, "runs": [child["run_id"] for child in call.children]}
-                for call in step.calls
-                if reference.call is None or call.row["call"] == reference.call
-            ],
-        }
-        for step in tree.steps
-        if reference.step is None or step.number == reference.step
-    ]
-    more: dict[str, Any] = {}
-    if said is not None:
-        more["messages"] = [_with_calls(row) for row in said]
-    if log is not None:
-        more["events"] = [{**row, "fields": json.loads(row["fields"])} for row in log]
-    return {"schema": 1, "run": run, "steps": steps, **more, "next": following}
-
-
-def _with_calls(row: "Row") -> "Row":
-    return {**row, "tool_calls": json.loads(row["tool_calls"]) if row["tool_calls"] else None}
-
-
 def _next_of(tree: "Tree", reference: Reference, where: str) -> list[str]:
     """The commands that are most useful after a run was shown, the best first."""
     if not tree.steps:
@@ -345,14 +305,6 @@ def _next_of(tree: "Tree", reference: Reference, where: str) -> list[str]:
     if reference.step is not None:
         commands.insert(0, f"viewer context {tree.short}:{reference.step}{where}")
     return list(dict.fromkeys(commands))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    return value
 
 
 def main() -> None:

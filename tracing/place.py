@@ -1,0 +1,38 @@
+"""Where in which run the code is that runs right now: for nested runs, a user's log lines, and libraries' spans."""
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace as otel
+from opentelemetry.trace import Span
+
+if TYPE_CHECKING:
+    from tracing.run_trace import RunTrace
+
+
+class Place(NamedTuple):
+    trace: "RunTrace"
+    span: bytes
+    """The run's span, or that of the call."""
+    step: int | None
+
+
+here: ContextVar[Place | None] = ContextVar("playhead_place", default=None)
+
+
+class Inside:
+    """Makes a place the one where the code is, for OpenTelemetry too, while the block runs."""
+
+    __slots__ = ("_otel", "_place", "_span", "_token")
+
+    def __init__(self, place: Place, span: Span) -> None:
+        self._place, self._span = place, span
+
+    def __enter__(self) -> None:
+        self._token = here.set(self._place)
+        self._otel = otel_context.attach(otel.set_span_in_context(self._span))
+
+    def __exit__(self, *_: object) -> None:
+        otel_context.detach(self._otel)
+        here.reset(self._token)
