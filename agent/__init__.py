@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from agent.messages import Message as Message
     from agent.messages import ToolCall as ToolCall
     from agent.models.keyword import KeywordModel as KeywordModel
+    from agent.models.openai_model import OpenAIModel as OpenAIModel
+    from agent.models.retrying import Retries as Retries
     from agent.models.scripted import ScriptedModel as ScriptedModel
     from agent.ports import Budget as Budget
     from agent.ports import Model as Model
@@ -45,9 +47,11 @@ _HOMES = {
     "ModelError": "agent.errors",
     "ModelInfo": "agent.ports",
     "Observation": "agent.values",
+    "OpenAIModel": "agent.models.openai_model",
     "Request": "agent.values",
     "Response": "agent.values",
     "Result": "agent.values",
+    "Retries": "agent.models.retrying",
     "ScriptExhausted": "agent.errors",
     "ScriptedModel": "agent.models.scripted",
     "Step": "agent.values",

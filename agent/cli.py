@@ -1,4 +1,4 @@
-"""The `agent` command: one run from the command line. The one place where the loop and the recorder are put together.
+"""The `agent` command: runs from the command line. The one place where the loop and the recorder are put together.
 
 stdout is the answer, stderr is what happens on the way. Exit codes: 0 answered, 1 the model failed, 2 usage or a store
 that cannot be used, 3 stopped without an answer, 130 Ctrl-C, 143 SIGTERM.
@@ -6,77 +6,30 @@ that cannot be used, 3 stopped without an answer, 130 Ctrl-C, 143 SIGTERM.
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agent.command_line import Commands, Failure, run
+from agent.command_line import Commands, run
+from agent.options import Options, agent_for, metadata_of, options_for, usage_error
 from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why
 from agent.terminal import json_text, visible
 
 if TYPE_CHECKING:
     from agent.agents import Agent
-    from agent.values import Step
+    from agent.messages import Message
+    from agent.ports import FirstToken, Retried, TextDelta
+    from agent.values import Result, Step
+    from tracing.recorder import Recorder
 
 T = TypeVar("T")
 
-EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 3, 130, 143
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the options of a command say."""
-
-    db: str
-    model: str | None = None
-    docs: str | None = None
-    agent: str | None = None
-    max_steps: int | None = None
-    system: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
-    json: bool = False
-    quiet: bool = False
-    log: str = "off"
-
-
-def _failure(text: str) -> Failure:
-    """A usage error, or a store that cannot be used."""
-    return Failure(text, "agent", EXIT_USAGE)
-
-
-def _options(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options that commands share."""
-    docs = click.option("--docs", metavar="DIR", help="A folder of Markdown to search. [default: the httpx documents]")
-    as_json = click.option("--json", is_flag=True, help="Print one JSON object.")
-    agent = click.option(
-        "--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable."
-    )
-    chosen: list[Callable[..., Any]] = [docs, agent, as_json]
-    if run:
-        chosen += [
-            click.option("--db", metavar="PATH", envvar="PLAYHEAD_DB", default=DEFAULT_DB, show_default=True,
-                         help="Where runs are recorded. [env: PLAYHEAD_DB]"),
-            click.option("--model", metavar="SPEC", help="keyword, or script:FILE. [default: keyword]"),
-            click.option("--max-steps", type=click.IntRange(1), help="Model calls at the most. [default: 8]"),
-            click.option("--system", metavar="TEXT|@FILE", help="The system prompt."),
-            click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag for the run; may be repeated."),
-            click.option("--meta", "metadata", metavar="K=V", multiple=True, help="Metadata; may be repeated."),
-            click.option("--quiet", is_flag=True, help="Print the answer and nothing else."),
-            click.option("--log", type=click.Choice(["json", "console", "off"]), default="off", show_default=True,
-                         help="Log events to stderr."),
-        ]  # fmt: skip
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(chosen):
-            command = option(command)
-        return command
-
-    return decorate
+EXIT_FAILED, EXIT_STOPPED, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 3, 130, 143
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -87,27 +40,55 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("question")
-@_options(run=True)
+@options_for(run=True)
 def ask(question: str, **given: Any) -> None:
     """Answer QUESTION (`-` reads it from stdin)."""
     if question == "-":
         if sys.stdin is None:
-            raise _failure("stdin is closed: write the question as an argument")
+            raise usage_error("stdin is closed: write the question as an argument")
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not question.strip():
-        raise _failure("the question is empty: write it as one argument, or - to read it from stdin")
+        raise usage_error("the question is empty: write it as one argument, or - to read it from stdin")
     options = Options(**given)
-    sys.exit(_ask(_agent(options), question.strip(), options))
+    agent, metadata = agent_for(options), metadata_of(options)
+    with _recorder(options) as recorder:
+        history = _history(options)
+        turn = Turn(recorder, agent, options, metadata)
+        turn.introduce()
+        sys.exit(turn.take(question.strip(), history, options.session))
 
 
 @cli.command()
-@_options(run=True)
+@options_for(run=True)
+def chat(**given: Any) -> None:
+    """Ask one question after the other, read from stdin line by line; an empty stdin ends it."""
+    options = Options(**given)
+    agent, metadata = agent_for(options), metadata_of(options)
+    with _recorder(options) as recorder:
+        history: Sequence[Message | Mapping[str, Any]] = _history(options)
+        session = options.session or f"chat-{os.urandom(4).hex()}"
+        turn = Turn(recorder, agent, options, metadata)
+        turn.introduce()
+        turn.say(f"session: {session}")
+        code = 0
+        while (question := _next_question(options)) is not None:
+            if not question.strip():
+                continue
+            code = turn.take(question.strip(), history, session)
+            if code == EXIT_TERMINATED:
+                break
+            history = turn.messages
+        sys.exit(code)
+
+
+@cli.command()
+@options_for(run=True)
 def demo(**given: Any) -> None:
     """A scripted run that shows what happens when a model gets things wrong."""
     from agent.demo import QUESTION, SITUATIONS, demo_model
 
     options = Options(**given)
-    agent = replace(_agent(options), name="demo", model=demo_model())
+    agent = replace(agent_for(options), name="demo", model=demo_model())
     situations = iter(SITUATIONS)
 
     def on_step(step: "Step") -> None:
@@ -116,17 +97,20 @@ def demo(**given: Any) -> None:
         for line in step_lines(step, size=500):
             click.echo(line)
 
-    if options.json or options.quiet:
-        sys.exit(_ask(agent, QUESTION, options))
-    click.echo(f"question: {QUESTION}")
-    sys.exit(_ask(agent, QUESTION, options, on_step=on_step))
+    with _recorder(options) as recorder:
+        turn = Turn(recorder, agent, options, metadata_of(options))
+        if options.json or options.quiet:
+            sys.exit(turn.take(QUESTION, (), options.session))
+        click.echo(f"question: {QUESTION}")
+        turn.is_demo, turn.on_step = True, on_step
+        sys.exit(turn.take(QUESTION, (), options.session))
 
 
 @cli.command()
-@_options(run=False)
+@options_for(run=False)
 def tools(docs: str | None, agent: str | None, json: bool) -> None:
     """Show the system prompt and the tools' schemas, as sent to the model."""
-    chosen = _agent(Options(db=DEFAULT_DB, docs=docs, agent=agent))
+    chosen = agent_for(Options(db=DEFAULT_DB, docs=docs, agent=agent))
     schemas = [schema.to_dict() for schema in chosen.tools.schemas]
     if json:
         click.echo(json_text({"schema": 1, "agent": chosen.name, "system": chosen.system, "tools": schemas}))
@@ -137,94 +121,104 @@ def tools(docs: str | None, agent: str | None, json: bool) -> None:
     click.echo(json_text(schemas))
 
 
-def _agent(options: Options) -> "Agent":
-    """The agent that the options ask for. Raises Failure."""
-    from agent.docs import SYSTEM_PROMPT, Docs, DocsError, docs_toolbox
-    from agent.errors import AgentError
-    from agent.loading import LoadError, embedded_docs, load_agent, load_model, text_or_file
+class Turn:
+    """One question after the other, each a recorded run: what is printed on the way, and the exit code."""
 
-    try:
-        if options.agent is not None:
-            if options.docs is not None:
-                raise LoadError("--docs goes with the documentation agent: leave it out, or leave out --agent")
-            agent = load_agent(options.agent)
-            if options.model is not None:
-                agent = replace(agent, model=load_model(options.model))
-        else:
-            from agent.agents import Agent
+    def __init__(self, recorder: "Recorder", agent: "Agent", options: Options, metadata: Mapping[str, str]) -> None:
+        self.messages: Sequence[Message | Mapping[str, Any]] = ()
+        """The history after the last turn."""
+        self.is_demo = False
+        """All goes to stdout then, and nothing that differs from run to run is printed."""
+        self.on_step = self._say_step
+        self._recorder, self._agent, self._options, self._metadata = recorder, agent, options, metadata
+        self._live = None if options.json or not sys.stdout.isatty() else LiveText()
 
-            docs = Docs(options.docs if options.docs is not None else embedded_docs())
-            for fault in docs.faults:
-                click.echo(visible(f"agent: note: {fault}"), err=True)
-            agent = Agent(
-                name="docs",
-                model=load_model(options.model or "keyword"),
-                tools=docs_toolbox(docs),
-                system=SYSTEM_PROMPT,
-            )
-        if options.system is not None:
-            agent = replace(agent, system=text_or_file(options.system))
-        if options.max_steps is not None:
-            agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
-    except (LoadError, DocsError, AgentError) as error:
-        raise _failure(str(error)) from error
-    return agent
+    def say(self, text: str) -> None:
+        if not self._options.quiet:
+            click.echo(visible(text), err=not self.is_demo)
 
+    def introduce(self) -> None:
+        from agent.models.calling import as_model
 
-def _ask(agent: "Agent", question: str, options: Options, on_step: "Callable[[Step], None] | None" = None) -> int:
-    """Runs and records one question, prints what there is to print, and returns the exit code.
+        self.say(f"model: {as_model(self._agent.model).info.name}")
 
-    With `on_step`, the demo's, all goes to stdout, and nothing that differs from run to run is printed.
-    """
-    from agent.errors import ModelError
-    from agent.models.calling import as_model
-    from agent.stderr_log import log_to_stderr
-    from tracing.errors import StoreError
-    from tracing.recorder import Recorder
+    def take(self, question: str, history: "Sequence[Message | Mapping[str, Any]]", session: str | None) -> int:
+        """Runs one question and returns the exit code."""
+        from agent.errors import ModelError
+        from agent.ports import unheard
 
-    demo = on_step is not None
-    metadata = _metadata(options.metadata)
-
-    def say(text: str) -> None:
-        if not options.quiet:
-            click.echo(visible(text), err=not demo)
-
-    def say_step(step: "Step") -> None:
-        for line in step_lines(step):
-            say(line)
-
-    try:
-        recorder = Recorder(options.db, log=log_to_stderr(options.log), strict=True)
-    except StoreError as error:
-        raise _failure(str(error)) from error
-    if not demo:
-        say(f"model: {as_model(agent.model).info.name}")
-    interrupt = _Interrupt()
-    work = recorder.run(agent, question, tags=options.tags, metadata=metadata, on_step=on_step or say_step)
-    failure: str | None = None
-    with recorder:
+        options, failure = self._options, None
+        self.messages = history
+        work = self._recorder.run(
+            self._agent,
+            question,
+            history=history,
+            session=session,
+            tags=options.tags,
+            metadata=self._metadata,
+            on_step=self.on_step,
+            tell=unheard if self._live is None else self._live.hear,
+        )
+        interrupt = _Interrupt()
         try:
             # stdout is the answer: what a tool prints goes where the steps go.
-            with contextlib.nullcontext() if demo else contextlib.redirect_stdout(sys.stderr):
+            with contextlib.nullcontext() if self.is_demo else contextlib.redirect_stdout(sys.stderr):
                 result = asyncio.run(interrupt.watch(work))
         except ModelError as error:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):
-            if (trace := recorder.last) is not None:
-                say(f"\n{interrupt.name} after {spent(trace.totals)}")
-                say(f"see it: {next_command(trace.run_id, options.db)}")
+            if (trace := self._recorder.last) is not None:
+                self.say(f"\n{interrupt.name} after {spent(trace.totals)}")
+                self.say(f"see it: {next_command(trace.run_id, options.db)}")
             return interrupt.exit_code
-    if options.json:
-        click.echo(json_text(result_as_json(result, failure, options.db)))
-    elif result.answer is not None:
-        click.echo(("\nanswer:\n" if demo else "") + visible(result.answer))
-    if failure is not None:
-        click.echo(f"agent: {visible(failure)}", err=True)
-    elif result.answer is None and not options.json:
-        click.echo(f"agent: no answer: stopped by {why(result)}", err=True)
-    say(f"\n{result.stop} after {spent(result.stats)}")
-    say(f"see it: {next_command('last' if demo else result.run_id or 'last', options.db)}")
-    return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
+        self.messages = result.messages
+        self._print(result, failure)
+        return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
+
+    def _print(self, result: "Result", failure: str | None) -> None:
+        options = self._options
+        if options.json:
+            click.echo(json_text(result_as_json(result, failure, options.db)))
+        elif self._live is not None and self._live.has_shown(result.answer):
+            click.echo()
+        elif result.answer is not None:
+            click.echo(("\nanswer:\n" if self.is_demo else "") + visible(result.answer))
+        if failure is not None:
+            click.echo(f"agent: {visible(failure)}", err=True)
+        elif result.answer is None and not options.json:
+            click.echo(f"agent: no answer: stopped by {visible(why(result))}", err=True)
+        self.say(f"\n{result.stop} after {spent(result.stats)}")
+        self.say(f"see it: {next_command('last' if self.is_demo else result.run_id or 'last', options.db)}")
+
+    def _say_step(self, step: "Step") -> None:
+        if self._live is not None and step.response.calls:
+            self._live.end_line()
+        for line in step_lines(step):
+            self.say(line)
+
+
+class LiveText:
+    """An answer's text on the terminal while it is streamed."""
+
+    def __init__(self) -> None:
+        self._out = sys.stdout
+        self._shown = ""
+
+    def hear(self, what: "TextDelta | FirstToken | Retried") -> None:
+        text = getattr(what, "text", "")
+        self._shown += text
+        if text:
+            click.echo(visible(text), file=self._out, nl=False)
+
+    def end_line(self) -> None:
+        """What was shown was said before a call, and is not the answer."""
+        if self._shown:
+            click.echo(file=self._out)
+        self._shown = ""
+
+    def has_shown(self, answer: str | None) -> bool:
+        shown, self._shown = self._shown, ""
+        return bool(answer) and shown == answer
 
 
 class _Interrupt:
@@ -246,14 +240,37 @@ class _Interrupt:
         return await work
 
 
-def _metadata(pairs: tuple[str, ...]) -> dict[str, str]:
-    metadata = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            raise _failure(f"--meta takes KEY=VALUE, not {pair!r}")
-        metadata[key] = value
-    return metadata
+def _recorder(options: Options) -> "Recorder":
+    from agent.stderr_log import log_to_stderr
+    from tracing.errors import StoreError
+    from tracing.recorder import Recorder
+
+    try:
+        return Recorder(options.db, log=log_to_stderr(options.log), strict=True)
+    except StoreError as error:
+        raise usage_error(str(error)) from error
+
+
+def _history(options: Options) -> Sequence[Mapping[str, Any]]:
+    """What was said before in the session that the options name."""
+    if options.session is None:
+        return ()
+    from tracing.filters import Filter
+    from tracing.store import Store
+
+    with Store(options.db) as store:
+        rows, _ = store.runs(Filter(session=options.session), limit=1)
+        return store.history(rows[0]["run_id"]) if rows else ()
+
+
+def _next_question(options: Options) -> str | None:
+    """The next line of stdin; None at its end."""
+    if sys.stdin is None:
+        return None
+    if sys.stdin.isatty() and not options.quiet:
+        click.echo("\n> ", err=True, nl=False)
+    line = sys.stdin.buffer.readline().decode("utf-8", "replace")
+    return line or None
 
 
 def main() -> None:

@@ -9,6 +9,8 @@
 Stopping is a value (`Result.stop`); only failures raise. What the model should see is an observation.
 """
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,3 +56,11 @@ def described(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error's own str may raise
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that ends no run: where warnings are errors, it goes to stderr."""
+    try:
+        warnings.warn(f"playhead: {text}", category, stacklevel=3)
+    except category:
+        print(f"playhead: {text}", file=sys.stderr)  # noqa: T201

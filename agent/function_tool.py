@@ -12,6 +12,9 @@ from agent.observing import MAX_CHARS
 from agent.signature import Signature, annotated_texts, from_schema, read_signature
 from agent.values import ToolSchema
 
+TIMEOUT = 300.0
+"""Seconds that a tool has, unless told otherwise."""
+
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -22,7 +25,7 @@ class FunctionTool:
     function: Callable[..., Any]
     schema: ToolSchema
     signature: Signature
-    timeout: float | None = None
+    timeout: float | None = TIMEOUT
     """Seconds after which the model is told that there was no answer; None for no limit."""
     max_chars: int = MAX_CHARS
     """What the model gets to read of one result."""

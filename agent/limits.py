@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.errors import warn
 from agent.values import Stop, Totals
 
 
@@ -35,6 +36,7 @@ class Meter:
         self._limits = limits
         self._monotonic = monotonic
         self._start = monotonic()
+        self._warned = False
 
     def stop(self, totals: Totals) -> Stop | None:
         limits = self._limits
@@ -42,6 +44,9 @@ class Meter:
             used = (totals.usage.input or 0) + (totals.usage.output or 0)
             if used >= limits.max_tokens:
                 return "token_limit"
+            if totals.unreported and not self._warned:
+                self._warned = True
+                warn("max_tokens cannot be kept to: the model does not say how many tokens it used")
         if limits.max_seconds is not None and self._monotonic() - self._start >= limits.max_seconds:
             return "time_limit"
         return "max_steps" if totals.steps >= limits.max_steps else None

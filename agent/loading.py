@@ -38,15 +38,22 @@ def load_agent(name: str) -> Agent:
     raise LoadError(f"the module {module_name} {what}{hint}")
 
 
-def load_model(spec: str) -> Model:
-    """The model of `keyword` or `script:FILE`. Raises LoadError, and ScriptError for a bad script."""
+def load_model(spec: str | None, body: str | None = None, *, stream: bool = False) -> Model:
+    """The model of `keyword`, `script:FILE`, `openai:NAME` or a bare NAME of the configured server. Raises LoadError,
+    and ScriptError for a bad script."""
     if spec == "keyword":
         from agent.models.keyword import KeywordModel
 
         return KeywordModel()
-    if spec.startswith("script:"):
+    if spec is not None and spec.startswith("script:"):
         return ScriptedModel.load(spec.removeprefix("script:"))
-    raise LoadError(f"there is no model {spec!r}: write keyword, or script:FILE for a scripted one")
+    from agent.models.openai_model import OpenAIModel
+    from agent.models.servers import NoServer, extra_body
+
+    try:
+        return OpenAIModel(spec, extra_body=extra_body(body, "--extra-body"), stream=stream)
+    except NoServer as error:
+        raise LoadError(f"{error}; or use the model keyword, or script:FILE") from error
 
 
 def text_or_file(value: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.agents import Agent
-from agent.canonical import encodable
 from agent.errors import ModelError, described
+from agent.history import opening
 from agent.limits import Meter
-from agent.messages import Message, ToolCall, as_message
+from agent.messages import Message, ToolCall
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, Tools, unheard
 from agent.values import Observation, Request, Response, Result, Step, Stop, Totals
@@ -60,6 +60,8 @@ class Progress:
     """The newest answer."""
     pending: bool = False
     """Whether the calls of `last` have yet to be answered."""
+    streak: ToolCall | None = None
+    """The newest call, which knows how often it was made in a row."""
 
 
 def next_move(progress: Progress, limit: Stop | None) -> Move:
@@ -150,20 +152,9 @@ async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> 
     return tuple(task.result() for task in tasks)
 
 
-def opening(
-    system: str | None, history: Sequence[Message | Mapping[str, Any]] | None, question: str
-) -> tuple[Message, ...]:
-    """The history that a run starts with, the question last. Raises ValueError for a malformed history."""
-    earlier = [as_message(message) for message in history or ()]
-    if system is not None:
-        if earlier and earlier[0].role == "system":
-            del earlier[0]
-        earlier.insert(0, Message(role="system", content=encodable(system)))
-    return (*earlier, Message(role="user", content=encodable(question)))
-
-
 def _answered(progress: Progress, response: Response) -> Progress:
     usage, totals = response.usage, progress.totals
+    calls, streak = _counted(response.calls, progress.streak)
     return Progress(
         messages=(*progress.messages, response.message),
         totals=replace(
@@ -172,9 +163,20 @@ def _answered(progress: Progress, response: Response) -> Progress:
             usage=totals.usage + usage,
             unreported=totals.unreported + (usage.input is None or usage.output is None),
         ),
-        last=response,
-        pending=bool(response.calls),
+        last=replace(response, calls=calls),
+        pending=bool(calls),
+        streak=streak,
     )
+
+
+def _counted(calls: tuple[ToolCall, ...], streak: ToolCall | None) -> tuple[tuple[ToolCall, ...], ToolCall | None]:
+    """The calls, each with how often it was made in a row."""
+    counted = []
+    for call in calls:
+        is_same = streak is not None and (call.name, call.arguments) == (streak.name, streak.arguments)
+        streak = replace(call, repeats=streak.repeats + 1) if is_same and streak is not None else call
+        counted.append(streak)
+    return tuple(counted), streak
 
 
 def _observed(
@@ -189,7 +191,7 @@ def _observed(
     totals = replace(totals, tool_calls=totals.tool_calls + len(observations))
     if on_step is not None:
         on_step(Step(number=totals.steps, response=last, observations=observations, totals=totals))
-    return Progress(messages=progress.messages + answers, totals=totals, last=last)
+    return Progress(messages=progress.messages + answers, totals=totals, last=last, streak=progress.streak)
 
 
 def _ending(last: Response) -> tuple[Stop, str | None]:

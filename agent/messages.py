@@ -25,6 +25,8 @@ class ToolCall:
     """The step whose answer asked for the call, from 1; 0 where it is not known."""
     index: int = field(default=0, compare=False)
     """The call's place within its message, from 0."""
+    repeats: int = field(default=1, compare=False)
+    """How often this very call was made in a row, this time included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.arguments import Unusable, parse
 from agent.errors import ToolDefinitionError, described
-from agent.function_tool import FunctionTool, make_tool, tool_from_schema
+from agent.function_tool import TIMEOUT, FunctionTool, make_tool, tool_from_schema
 from agent.json_schema import describe
 from agent.messages import ToolCall
 from agent.observing import MAX_CHARS, observe
@@ -22,6 +22,8 @@ from agent.signature import Bound, Rejected
 from agent.sync import in_thread
 from agent.values import Observation, ToolSchema
 
+REPEATS = 3
+"""From the third identical call in a row on, the model is told."""
 MAX_ITEMS = 10_000
 """Items of a generator that a tool returns; the rest is not asked for."""
 MIN_CHARS = 200  # less would leave no room for the line that says what was cut
@@ -61,7 +63,7 @@ class Toolbox:
         self,
         name: str,
         *,
-        timeout: float | None = None,
+        timeout: float | None = TIMEOUT,
         max_chars: int = MAX_CHARS,
         read_on: Callable[[Mapping[str, Any], str, str], str] | None = None,
     ) -> "Toolbox":
@@ -76,6 +78,13 @@ class Toolbox:
         return Toolbox([changed if made.schema.name == name else made for made in self._tools.values()])
 
     async def call(self, call: ToolCall) -> Observation:
+        observation = await self._call(call)
+        if call.repeats < REPEATS:
+            return observation
+        note = f"\n[this very call was made {call.repeats} times in a row: answer now, or call something else]"
+        return replace(observation, shown=observation.shown + note)
+
+    async def _call(self, call: ToolCall) -> Observation:
         made = self._tools.get(call.name)
         if made is None:
             return _failed("unknown_tool", f"there is no tool {call.name!r}. The tools are: {self._names()}.")

@@ -142,7 +142,7 @@ def test_a_failing_model_exits_1_with_its_text_and_the_run_is_recorded(db: Path)
         (["ask", "q", "--db", "empty"], "empty is a folder, not a store"),
         (["ask", "q", "--db", "notes.txt"], "notes.txt is not a trace store, and is left as it is"),
         (["ask", "q", "--db", "no/where.db"], "the folder of no/where.db does not exist"),
-        (["ask", "q", "--model", "gpt-9"], "there is no model 'gpt-9'"),
+        (["ask", "q", "--model", "gpt-9"], "no server is configured for 'gpt-9'"),
         (["ask", "q", "--model", "script:none.jsonl"], "cannot read the script none.jsonl: No such file"),
         (["ask", "q", "--model", "script:notes.txt"], "notes.txt, line 1: not JSON"),
         (["ask", "q", "--agent", "nomodule:x"], "cannot import nomodule"),

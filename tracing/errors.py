@@ -8,8 +8,7 @@ A text is one sentence that says what to do next. Trouble while a run is recorde
 `RecorderWarning`, and the run goes on.
 """
 
-import sys
-import warnings
+import agent.errors
 
 
 class TraceError(Exception):
@@ -29,8 +28,5 @@ class RecorderWarning(UserWarning):
 
 
 def warn(text: str) -> None:
-    """One warning; where warnings are errors it goes to stderr, since it must not end the run."""
-    try:
-        warnings.warn(f"playhead: {text}", RecorderWarning, stacklevel=2)
-    except RecorderWarning:
-        print(f"playhead: {text}", file=sys.stderr)  # noqa: T201
+    """One warning; see `agent.errors.warn`."""
+    agent.errors.warn(text, RecorderWarning)

@@ -31,6 +31,7 @@ class Filter:
 
 SORTS = {
     "time": "started_at desc",
+    "turns": "started_at",
     "cost": "cost_usd desc nulls last",
     "tokens": "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) desc",
     "steps": "steps desc",

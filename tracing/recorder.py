@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agent.agents import Agent
 from agent.errors import ModelError
-from agent.loop import opening, proceed
+from agent.history import opening
+from agent.loop import proceed
 from agent.messages import Message
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, unheard

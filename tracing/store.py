@@ -186,6 +186,23 @@ class Store:
     def conversation(self, run_id: str) -> list[Row]:
         return self._all("select * from conversation where run_id=? order by position", (run_id,))
 
+    def history(self, run_id: str) -> list[Row]:
+        """All that was said in a run, as chat-completions messages: the history of the next turn."""
+        tip = self._value(
+            "select coalesce(r.tip, (select coalesce(s.response, s.request_tip) from span s where s.run=r.id and s.kind=1 "
+            "order by s.n desc limit 1), r.start_tip) from run r where r.run_id=?",
+            (run_id,),
+        )
+        return [_message(row) for row in self._chain(tip)]
+
+    def _chain(self, tip: int | None) -> list[Row]:
+        return self._all(
+            "with recursive h(id) as (select ? union all select m.parent from h join message m on m.id=h.id "
+            "where m.parent is not null) select m.depth, m.role, b.text, b.raw, m.envelope, m.hash from h "
+            "join message m on m.id=h.id left join body b on b.id=m.body order by m.depth",
+            (tip,),
+        )
+
     def children(self, run_id: str) -> list[Row]:
         """The runs that tools of this run started, each with the `span_id` of the tool call."""
         query = (
@@ -209,12 +226,7 @@ class Store:
             )
             has = "has no steps" if last is None else f"has the steps 1 to {last}" if last > 1 else "has one step"
             raise NoSuchRun(f"run {self.short(run_id)} has no step {step}: it {has}")
-        rows = self._all(
-            "with recursive h(id) as (select ? union all select m.parent from h join message m on m.id=h.id "
-            "where m.parent is not null) select m.depth, m.role, b.text, b.raw, m.envelope, m.hash from h "
-            "join message m on m.id=h.id left join body b on b.id=m.body order by m.depth",
-            (found[0]["request_tip"],),
-        )
+        rows = self._chain(found[0]["request_tip"])
         return Request(
             tuple(_message(row) for row in rows),
             tuple("s256:" + row["hash"].hex() for row in rows),

@@ -71,17 +71,21 @@ def cli(context: click.Context, db: str | None) -> None:
 @click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="Runs to show.")
 @click.option("--all", "all_", is_flag=True, help="Show all.")
 @click.option(
-    "--sort", type=click.Choice(["time", "cost", "tokens", "steps", "duration"]), default="time", show_default=True
+    "--sort",
+    type=click.Choice(["time", "turns", "cost", "tokens", "steps", "duration"]),
+    help="[default: time, the newest first; with --session turns, in order]",
 )
 @click.option("--content", is_flag=True, help="With --json: the questions and answers too.")
 @_tz
 @_json
 @click.pass_context
 def list_runs(
-    context: click.Context, /, count: int = 50, all_: bool = False, sort: str = "time", content: bool = False,
+    context: click.Context, /, count: int = 50, all_: bool = False, sort: str | None = None, content: bool = False,
     as_json: bool = False, tz: str | None = None, db: str | None = None, **filters: Any,
 ) -> None:  # fmt: skip
     """Show the newest runs."""
+    if sort is None:
+        sort = "time" if filters.get("session") is None else "turns"
     with _store(context, db) as store:
         rows, total = store.runs(_filter(tz=tz, **filters), sort=sort, limit=None if all_ else count)
         if as_json:

@@ -1,0 +1,133 @@
+"""The options of the `agent` command, and the agent and labels that they ask for."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent.command_line import Failure
+from agent.reporting import DEFAULT_DB
+from agent.terminal import visible
+
+if TYPE_CHECKING:
+    from agent.agents import Agent
+    from agent.ports import Model
+
+EXIT_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the options of a command say."""
+
+    db: str
+    model: str | None = None
+    real: bool = False
+    no_stream: bool = False
+    extra_body: str | None = None
+    session: str | None = None
+    docs: str | None = None
+    agent: str | None = None
+    max_steps: int | None = None
+    system: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    json: bool = False
+    quiet: bool = False
+    log: str = "off"
+
+
+def usage_error(text: str) -> Failure:
+    """A usage error, or a store that cannot be used."""
+    return Failure(text, "agent", EXIT_USAGE)
+
+
+def options_for(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that commands share."""
+    docs = click.option("--docs", metavar="DIR", help="A folder of Markdown to search. [default: the httpx documents]")
+    as_json = click.option("--json", is_flag=True, help="Print one JSON object.")
+    agent = click.option(
+        "--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable."
+    )
+    chosen: list[Callable[..., Any]] = [docs, agent, as_json]
+    if run:
+        chosen += [
+            click.option("--db", metavar="PATH", envvar="PLAYHEAD_DB", default=DEFAULT_DB, show_default=True,
+                         help="Where runs are recorded. [env: PLAYHEAD_DB]"),
+            click.option("--model", metavar="SPEC", help="keyword, script:FILE, openai:NAME, or NAME of the server of "
+                         "LLM_BASE_URL. [default: $LLM_MODEL, else keyword]"),
+            click.option("--real", is_flag=True, help="The model of LLM_MODEL, LLM_BASE_URL, LLM_API_KEY."),
+            click.option("--no-stream", is_flag=True, help="Ask for the answer in one piece."),
+            click.option("--extra-body", metavar="JSON", help="Sent with each request. [env: LLM_EXTRA_BODY]"),
+            click.option("--session", metavar="ID", help="The conversation that this goes on with."),
+            click.option("--max-steps", type=click.IntRange(1), help="Model calls at the most. [default: 8]"),
+            click.option("--system", metavar="TEXT|@FILE", help="The system prompt."),
+            click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag for the run; may be repeated."),
+            click.option("--meta", "metadata", metavar="K=V", multiple=True, help="Metadata; may be repeated."),
+            click.option("--quiet", is_flag=True, help="Print the answer and nothing else."),
+            click.option("--log", type=click.Choice(["json", "console", "off"]), default="off", show_default=True,
+                         help="Log events to stderr."),
+        ]  # fmt: skip
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(chosen):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def agent_for(options: Options) -> "Agent":
+    """The agent that the options ask for. Raises Failure."""
+    from agent.docs import SYSTEM_PROMPT, Docs, DocsError, docs_toolbox
+    from agent.errors import AgentError
+    from agent.loading import LoadError, embedded_docs, load_agent, load_model, text_or_file
+
+    try:
+        model = _model(options)
+        if options.agent is not None:
+            if options.docs is not None:
+                raise LoadError("--docs goes with the documentation agent: leave it out, or leave out --agent")
+            agent = load_agent(options.agent)
+            if model is not None:
+                agent = replace(agent, model=model)
+        else:
+            from agent.agents import Agent
+
+            docs = Docs(options.docs if options.docs is not None else embedded_docs())
+            for fault in docs.faults:
+                click.echo(visible(f"agent: note: {fault}"), err=True)
+            model = model or load_model("keyword")
+            agent = Agent(name="docs", model=model, tools=docs_toolbox(docs), system=SYSTEM_PROMPT)
+        if options.system is not None:
+            agent = replace(agent, system=text_or_file(options.system))
+        if options.max_steps is not None:
+            agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
+    except (LoadError, DocsError, AgentError) as error:
+        raise usage_error(str(error)) from error
+    return agent
+
+
+def _model(options: Options) -> "Model | None":
+    """The model that the options or the environment ask for; None for the agent's own. A key is never spent by
+    accident: keys alone ask for nothing. Raises LoadError."""
+    from agent.loading import LoadError, load_model
+
+    if options.real and options.model is not None:
+        raise LoadError("--real is the model of LLM_MODEL: leave it out, or leave out --model")
+    from_environment = options.agent is None and os.environ.get("LLM_MODEL")
+    if not options.real and options.model is None and not from_environment:
+        return None
+    return load_model(options.model, options.extra_body, stream=not options.no_stream)
+
+
+def metadata_of(options: Options) -> dict[str, str]:
+    metadata = {}
+    for pair in options.metadata:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise usage_error(f"--meta takes KEY=VALUE, not {pair!r}")
+        metadata[key] = value
+    return metadata
