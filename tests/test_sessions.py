@@ -182,13 +182,15 @@ def test_keys_alone_spend_nothing_and_a_model_without_a_server_says_what_to_set(
     assert (code, "--real is the model of LLM_MODEL" in err) == (2, True)
 
 
-def test_an_answer_is_shown_on_a_terminal_as_it_comes_and_once(tmp_path: Path) -> None:
-    script = tmp_path / "s.jsonl"
-    script.write_text('"plain"')
-    printed = on_terminal(
-        [sys.executable, "-m", "agent", "ask", "q", "--model", f"script:{script}", "--quiet"], tmp_path
-    )
-    assert printed == "plain\n"
+def test_an_answer_is_shown_on_a_terminal_as_it_comes_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piece = {"index": 0, "id": "x", "function": {"name": "list_docs", "arguments": "{}"}}
+    first = Reply(events=[delta(content="Let me \x1b[2Jlook."), delta(tool_calls=[piece]), delta("tool_calls")])
+    second = Reply(events=[delta(content="Two "), delta(content="words."), delta("stop")])
+    with model_server([first, second]) as server:
+        for name, value in env(server.url).items():
+            monkeypatch.setenv(name, value)
+        printed = on_terminal([sys.executable, "-m", "agent", "ask", "q", "--quiet"], tmp_path)
+    assert printed == "Let me \N{SYMBOL FOR ESCAPE}[2Jlook.\nTwo words.\n"
 
 
 def test_ctrl_c_during_a_stream_closes_the_record(tmp_path: Path) -> None:
