@@ -155,6 +155,35 @@ def test_ctrl_c_and_sigterm_close_the_record_and_print_the_totals(
     assert "cancelled" in shown(tmp_path / "t.db")
 
 
+@pytest.mark.parametrize(
+    ("agent", "where"),
+    [
+        ('agent("hang")', "tool_calls"),
+        ('agent("hang_async")', "tool_calls"),
+        ('Agent(name="a", model=Hanging(), tools=TOOLS)', "model_calls"),
+    ],
+)
+def test_a_cancelled_task_ends_its_process_at_once_and_is_recorded_as_cancelled(
+    tmp_path: Path, agent: str, where: str
+) -> None:
+    body = f"""
+async def main():
+    with Recorder("t.db") as recorder:
+        task = asyncio.create_task(recorder.run({agent}, "q"))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            print("cancelled")
+asyncio.run(main())
+"""
+    assert finish(start(tmp_path, body), seconds=15) == (0, "cancelled\n", "")
+    assert rows(tmp_path / "t.db", "select status from runs") == [("cancelled",)]
+    assert rows(tmp_path / "t.db", f"select error from {where}") == [("cancelled",)]
+    assert "cancelled" in shown(tmp_path / "t.db").splitlines()[0]
+
+
 def test_several_processes_write_one_file_while_it_is_read(tmp_path: Path) -> None:
     body = """
 with Recorder("t.db") as recorder:

@@ -193,16 +193,22 @@ def test_an_answer_is_shown_on_a_terminal_as_it_comes_and_once(tmp_path: Path, m
     assert printed == "Let me \N{SYMBOL FOR ESCAPE}[2Jlook.\nTwo words.\n"
 
 
-def test_ctrl_c_during_a_stream_closes_the_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_during_a_stream_closes_the_record(
+    tmp_path: Path, number: signal.Signals, code: int, word: str
+) -> None:
     events = [delta(content="to "), 30.0, delta("stop")]
     with model_server([Reply(events=events)]) as server:
         process = spawn([sys.executable, "-m", "agent", "ask", "hello"], tmp_path, **env(server.url))
         wait_for_row(tmp_path / "traces.db", "select 1 from model_calls")
         while not server.requests:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        code, out, err = finish(process)
-    assert (code, out) == (130, "")
-    assert "interrupted after 0 steps" in err
+        process.send_signal(number)
+        returned, out, err = finish(process)
+    assert (returned, out) == (code, "")
+    assert f"{word} after 0 steps" in err
+    assert "Traceback" not in err
     assert rows(tmp_path / "traces.db", "select status from runs") == [("cancelled",)]
     assert rows(tmp_path / "traces.db", "select error from model_calls") == [("cancelled",)]
