@@ -40,7 +40,7 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("question")
-@options_for(run=True)
+@options_for()
 def ask(question: str, **given: Any) -> None:
     """Answer QUESTION (`-` reads it from stdin)."""
     if question == "-":
@@ -50,25 +50,25 @@ def ask(question: str, **given: Any) -> None:
     if not question.strip():
         raise usage_error("the question is empty: write it as one argument, or - to read it from stdin")
     options = Options(**given)
-    agent, metadata = agent_for(options), metadata_of(options)
+    (agent, notes), metadata = agent_for(options), metadata_of(options)
     with _recorder(options) as recorder:
         history = _history(options)
         turn = Turn(recorder, agent, options, metadata)
-        turn.introduce()
+        turn.introduce(notes)
         sys.exit(turn.take(question.strip(), history, options.session))
 
 
 @cli.command()
-@options_for(run=True)
+@options_for()
 def chat(**given: Any) -> None:
     """Ask one question after the other, read from stdin line by line; an empty stdin ends it."""
     options = Options(**given)
-    agent, metadata = agent_for(options), metadata_of(options)
+    (agent, notes), metadata = agent_for(options), metadata_of(options)
     with _recorder(options) as recorder:
         history: Sequence[Message | Mapping[str, Any]] = _history(options)
         session = options.session or f"chat-{os.urandom(4).hex()}"
         turn = Turn(recorder, agent, options, metadata)
-        turn.introduce()
+        turn.introduce(notes)
         turn.say(f"session: {session}")
         code = 0
         while (question := _next_question(options)) is not None:
@@ -82,13 +82,13 @@ def chat(**given: Any) -> None:
 
 
 @cli.command()
-@options_for(run=True)
+@options_for(agent=False)
 def demo(**given: Any) -> None:
     """A scripted run that shows what happens when a model gets things wrong."""
     from agent.demo import QUESTION, SITUATIONS, demo_model
 
     options = Options(**given)
-    agent = replace(agent_for(options), name="demo", model=demo_model())
+    agent = replace(agent_for(options)[0], name="demo", model=demo_model())
     situations = iter(SITUATIONS)
 
     def on_step(step: "Step") -> None:
@@ -110,7 +110,7 @@ def demo(**given: Any) -> None:
 @options_for(run=False)
 def tools(docs: str | None, agent: str | None, json: bool) -> None:
     """Show the system prompt and the tools' schemas, as sent to the model."""
-    chosen = agent_for(Options(db=DEFAULT_DB, docs=docs, agent=agent))
+    chosen, _ = agent_for(Options(db=DEFAULT_DB, docs=docs, agent=agent))
     schemas = [schema.to_dict() for schema in chosen.tools.schemas]
     if json:
         click.echo(json_text({"schema": 1, "agent": chosen.name, "system": chosen.system, "tools": schemas}))
@@ -137,10 +137,12 @@ class Turn:
         if not self._options.quiet:
             click.echo(visible(text), err=not self.is_demo)
 
-    def introduce(self) -> None:
+    def introduce(self, notes: Sequence[str]) -> None:
         from agent.models.calling import as_model
 
         self.say(f"model: {as_model(self._agent.model).info.name}")
+        for note in notes:
+            click.echo(visible(f"agent: note: {note}"), err=True)
 
     def take(self, question: str, history: "Sequence[Message | Mapping[str, Any]]", session: str | None) -> int:
         """Runs one question and returns the exit code."""

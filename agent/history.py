@@ -1,11 +1,14 @@
 """What was said before: the history that a run starts with is always one that a strict server takes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.canonical import encodable
-from agent.messages import Message, as_message
+from agent.messages import Message, ToolCall, as_message
+from agent.models.wire import sendable, sendable_name
 
+ROLES = ("system", "developer", "user", "assistant", "tool")
 UNANSWERED = "Error: not run: the run was interrupted."
 
 
@@ -22,23 +25,40 @@ def opening(
 
 
 def answered_history(messages: Sequence[Message]) -> list[Message]:
-    """A history in which every call has exactly one answer: an earlier run may have been killed before it gave them,
-    and no server takes the history without."""
+    """A history in which every call has exactly one answer, in the order of the calls, and is valid to send: an
+    earlier run may have been killed before it gave them, and no server takes the history without."""
     whole: list[Message] = []
-    waiting: dict[str, None] = {}
+    waiting: list[tuple[str, str]] = []
+    answers: dict[str, list[Message]] = {}
 
     def settle() -> None:
-        whole.extend(Message(role="tool", tool_call_id=call_id, content=UNANSWERED) for call_id in waiting)
+        for came, sent in waiting:
+            left = answers.get(came)
+            answer = left.pop(0) if left else Message(role="tool", content=UNANSWERED)
+            whole.append(replace(answer, tool_call_id=sent, content=answer.content or ""))
         waiting.clear()
+        answers.clear()
 
     for message in messages:
+        if message.role not in ROLES:
+            raise ValueError(f"a message's role must be one of {', '.join(ROLES)}, not {message.role!r}")
         if message.role == "tool":
-            if message.tool_call_id not in waiting:
-                continue  # an answer to no call, or a second one
-            del waiting[message.tool_call_id]
-        else:
-            settle()
-            waiting.update(dict.fromkeys(call.id for call in message.tool_calls))
+            # Taken by the call it answers; one to no call, or a second one, is left out.
+            answers.setdefault(message.tool_call_id or "", []).append(message)
+            continue
+        settle()
+        calls = message.tool_calls if message.role == "assistant" else ()
+        sent: list[ToolCall] = []
+        for call in calls:
+            call_id = encodable(call.id) or f"call_0_{call.index}"
+            while call_id in {one.id for one in sent}:
+                call_id += "_"
+            arguments = sendable(call.arguments)
+            sent.append(replace(call, id=call_id, name=sendable_name(call.name), arguments=arguments))
+            waiting.append((encodable(call.id), call_id))
+        content = message.content if sent or message.content is not None else ""
+        if (tuple(sent), content, None) != (message.tool_calls, message.content, message.tool_call_id):
+            message = replace(message, tool_calls=tuple(sent), content=content, tool_call_id=None)
         whole.append(message)
     settle()
     return whole

@@ -66,17 +66,24 @@ class Message:
         role = message.get("role") if isinstance(message, Mapping) else None
         if not isinstance(role, str) or not role:
             raise ValueError("a message needs a role: system, user, assistant or tool")
+        calls = message.get("tool_calls") or ()
+        if not isinstance(calls, list | tuple):
+            raise ValueError("the tool_calls of a message must be a list")
+        answers = message.get("tool_call_id")
         known = {"role", "content", "tool_calls", "tool_call_id"}
         extra = {key: value for key, value in message.items() if key not in known and value is not None}
         content = message.get("content")
         if content is not None and not isinstance(content, str):
-            extra["content"] = content
-            content = _text_of_parts(content)
+            if _are_parts(content):
+                extra["content"] = content
+                content = _text_of_parts(content)
+            else:
+                content = column_text(content) if content else None
         return cls(
             role=encodable(role),
             content=None if content is None else encodable(content),
-            tool_calls=tuple(_call(call, index) for index, call in enumerate(message.get("tool_calls") or ())),
-            tool_call_id=message.get("tool_call_id"),
+            tool_calls=tuple(_call(call, index) for index, call in enumerate(calls)),
+            tool_call_id=None if answers is None else encodable(str(answers)),
             extra=column_text(extra) if extra else "",
         )
 
@@ -91,12 +98,27 @@ def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
     if not isinstance(call, Mapping):
         raise ValueError("a tool call in a history must be an object with an id and a function")
     function = call.get("function") or {}
+    if not isinstance(function, Mapping):
+        raise ValueError("the function of a tool call in a history must be an object with a name and arguments")
     arguments = function.get("arguments")
     return ToolCall(
         str(call.get("id") or ""),
         str(function.get("name") or ""),
         arguments if isinstance(arguments, str) else to_json({} if arguments is None else arguments),
         index=index,
+    )
+
+
+def _are_parts(content: Any) -> bool:
+    return (
+        isinstance(content, list | tuple)
+        and bool(content)
+        and all(
+            isinstance(part, Mapping)
+            and isinstance(part.get("type"), str)
+            and (part["type"] != "text" or isinstance(part.get("text"), str))
+            for part in content
+        )
     )
 
 

@@ -1,7 +1,7 @@
 """The options of the `agent` command, and the agent and labels that they ask for."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,6 @@ import click
 
 from agent.command_line import Failure
 from agent.reporting import DEFAULT_DB
-from agent.terminal import visible
 
 if TYPE_CHECKING:
     from agent.agents import Agent
@@ -44,31 +43,38 @@ def usage_error(text: str) -> Failure:
     return Failure(text, "agent", EXIT_USAGE)
 
 
-def options_for(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def options_for(*, run: bool = True, agent: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options that commands share."""
-    docs = click.option("--docs", metavar="DIR", help="A folder of Markdown to search. [default: the httpx documents]")
-    as_json = click.option("--json", is_flag=True, help="Print one JSON object.")
-    agent = click.option(
-        "--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable."
-    )
-    chosen: list[Callable[..., Any]] = [docs, agent, as_json]
+    chosen: list[Callable[..., Any]] = [click.option("--json", is_flag=True, help="Print one JSON object.")]
+    if agent:
+        chosen += [
+            click.option(
+                "--docs", metavar="DIR", help="A folder of Markdown to search. [default: the httpx documents]"
+            ),
+            click.option(
+                "--agent", metavar="MODULE:ATTR", help="An Agent of your own; the current folder is importable."
+            ),
+        ]
     if run:
         chosen += [
             click.option("--db", metavar="PATH", envvar="PLAYHEAD_DB", default=DEFAULT_DB, show_default=True,
                          help="Where runs are recorded. [env: PLAYHEAD_DB]"),
-            click.option("--model", metavar="SPEC", help="keyword, script:FILE, openai:NAME, or NAME of the server of "
-                         "LLM_BASE_URL. [default: $LLM_MODEL, else keyword]"),
-            click.option("--real", is_flag=True, help="The model of LLM_MODEL, LLM_BASE_URL, LLM_API_KEY."),
-            click.option("--no-stream", is_flag=True, help="Ask for the answer in one piece."),
-            click.option("--extra-body", metavar="JSON", help="Sent with each request. [env: LLM_EXTRA_BODY]"),
             click.option("--session", metavar="ID", help="The conversation that this goes on with."),
-            click.option("--max-steps", type=click.IntRange(1), help="Model calls at the most. [default: 8]"),
-            click.option("--system", metavar="TEXT|@FILE", help="The system prompt."),
             click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag for the run; may be repeated."),
             click.option("--meta", "metadata", metavar="K=V", multiple=True, help="Metadata; may be repeated."),
             click.option("--quiet", is_flag=True, help="Print the answer and nothing else."),
             click.option("--log", type=click.Choice(["json", "console", "off"]), default="off", show_default=True,
                          help="Log events to stderr."),
+        ]  # fmt: skip
+    if run and agent:
+        chosen += [
+            click.option("--model", metavar="SPEC", help="keyword, script:FILE (JSON Lines, see README), openai:NAME, or "
+                         "NAME of the server of LLM_BASE_URL. [default: $LLM_MODEL, else keyword]"),
+            click.option("--real", is_flag=True, help="The model of LLM_MODEL, LLM_BASE_URL, LLM_API_KEY."),
+            click.option("--no-stream", is_flag=True, help="Ask for the answer in one piece."),
+            click.option("--extra-body", metavar="JSON", help="Sent with each request. [env: LLM_EXTRA_BODY]"),
+            click.option("--max-steps", type=click.IntRange(1), help="Model calls at the most. [default: 8]"),
+            click.option("--system", metavar="TEXT|@FILE", help="The system prompt."),
         ]  # fmt: skip
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,12 +85,13 @@ def options_for(*, run: bool) -> Callable[[Callable[..., None]], Callable[..., N
     return decorate
 
 
-def agent_for(options: Options) -> "Agent":
-    """The agent that the options ask for. Raises Failure."""
+def agent_for(options: Options) -> "tuple[Agent, Sequence[str]]":
+    """The agent that the options ask for, and what is to be said of its documents. Raises Failure."""
     from agent.docs import SYSTEM_PROMPT, Docs, DocsError, docs_toolbox
     from agent.errors import AgentError
     from agent.loading import LoadError, embedded_docs, load_agent, load_model, text_or_file
 
+    notes: Sequence[str] = ()
     try:
         model = _model(options)
         if options.agent is not None:
@@ -97,8 +104,7 @@ def agent_for(options: Options) -> "Agent":
             from agent.agents import Agent
 
             docs = Docs(options.docs if options.docs is not None else embedded_docs())
-            for fault in docs.faults:
-                click.echo(visible(f"agent: note: {fault}"), err=True)
+            notes = docs.faults
             model = model or load_model("keyword")
             agent = Agent(name="docs", model=model, tools=docs_toolbox(docs), system=SYSTEM_PROMPT)
         if options.system is not None:
@@ -107,7 +113,7 @@ def agent_for(options: Options) -> "Agent":
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
     except (LoadError, DocsError, AgentError) as error:
         raise usage_error(str(error)) from error
-    return agent
+    return agent, notes
 
 
 def _model(options: Options) -> "Model | None":

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from agent.observing import shown_chars
 from agent.terminal import call_text, one_line
 from agent.values import Result, Step, Totals
 
@@ -15,7 +16,8 @@ def step_lines(step: Step, size: int = 100) -> Iterator[str]:
     """`[step N] tool(arguments) → first words of the result`, one for each call."""
     for call, observation in zip(step.response.calls, step.observations, strict=True):
         mark = "✗ " if observation.error is not None else ""
-        cut = f" [cut: {len(observation.whole):,} characters]" if observation.truncated else ""
+        sizes = f"{shown_chars(observation.shown):,} of {len(observation.whole):,}"
+        cut = f" [cut: {sizes} characters]" if observation.truncated else ""
         called = one_line(call_text(call.name, call.arguments), 200)
         yield f"[step {step.number}] {called} → {mark}{one_line(observation.shown, size)}{cut}"
 

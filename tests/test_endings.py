@@ -271,10 +271,12 @@ async def notebook():
         recorder.run_sync(agent("hang_async"), "q")
     except KeyboardInterrupt:
         print("interrupted")
-threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 asyncio.new_event_loop().run_until_complete(notebook())  # as Jupyter: without asyncio.run's own handler of SIGINT
 """
-    _, out, _ = finish(start(tmp_path, "signal.signal(signal.SIGINT, signal.default_int_handler)" + body))
+    process = start(tmp_path, "signal.signal(signal.SIGINT, signal.default_int_handler)" + body)
+    wait_for_row(tmp_path / "t.db", OPEN_CALL)
+    process.send_signal(signal.SIGINT)
+    _, out, _ = finish(process)
     assert out == "interrupted\n"
     assert rows(tmp_path / "t.db", "select status from runs") == [("cancelled",)]
 

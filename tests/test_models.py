@@ -189,7 +189,7 @@ def test_what_goes_back_is_valid_json_and_the_call_keeps_the_raw_text(arguments:
         ({"prompt_tokens": None, "completion_tokens": 3, "prompt_tokens_details": None}, Usage(output=3)),
         ({"prompt_tokens": 1.5, "completion_tokens": "7"}, Usage()),
         ({"prompt_tokens": -1, "completion_tokens": True}, Usage()),
-        ({"prompt_tokens": 2**70, "completion_tokens": float("nan")}, Usage(input=2**70)),
+        ({"prompt_tokens": 2**70, "completion_tokens": float("nan")}, Usage()),
         (Usage(input="x", output=2), Usage(output=2)),  # type: ignore[arg-type]
         (SimpleNamespace(prompt_tokens=5), Usage(input=5)),
     ],

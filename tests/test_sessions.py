@@ -113,7 +113,7 @@ def test_an_open_history_is_closed_and_stray_answers_are_left_out() -> None:
     stray = Message(role="tool", tool_call_id="z", content="?")
     user = Message(role="user", content="q")
     unanswered = Message(role="tool", tool_call_id="a", content=UNANSWERED)
-    assert answered_history([stray, user, asked, given, given, user]) == [user, asked, given, unanswered, user]
+    assert answered_history([stray, user, asked, given, given, user]) == [user, asked, unanswered, given, user]
     assert answered_history([asked]) == [asked, unanswered, Message(role="tool", tool_call_id="b", content=UNANSWERED)]
 
 

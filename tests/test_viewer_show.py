@@ -113,7 +113,7 @@ def test_the_length_that_the_screen_names_is_the_one_that_the_model_was_told(db:
 
 def test_messages_and_events_are_the_conversation_and_the_log(db: Path) -> None:
     text = printed("show", "--messages", db=db)
-    roles = re.findall(r"^\[(\d)\] (\w+)$", text, re.MULTILINE)
+    roles = re.findall(r"^\[(\d)\] (\w+)(?:  answers call_\d_\d)?$", text, re.MULTILINE)
     assert [role for _, role in roles] == [
         "system",
         "user",

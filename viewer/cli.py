@@ -15,7 +15,7 @@ from agent.command_line import Commands, Failure, run
 from agent.terminal import json_text
 from tracing.errors import NoSuchRun, StoreError
 from tracing.reference import Reference, parse_reference
-from viewer.objects import list_of, listed, plain, shown, with_calls
+from viewer.objects import list_of, listed, plain, shown
 
 if TYPE_CHECKING:
     from tracing.filters import Filter
@@ -56,17 +56,17 @@ def cli(context: click.Context, db: str | None) -> None:
     type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]),
 )
 @click.option("--stop", multiple=True, metavar="STOP", help="answered, max_steps, failed, …")
-@click.option("--agent", metavar="NAME")
+@click.option("--agent", metavar="NAME", help="Runs of this agent.")
 @click.option("--tool", metavar="NAME", help="Runs that called this tool.")
-@click.option("--model", metavar="NAME")
+@click.option("--model", metavar="NAME", help="Runs of this model, asked for or answering.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated: all of them.")
 @click.option("--meta", "metadata", multiple=True, metavar="K=V")
-@click.option("--session", metavar="ID")
+@click.option("--session", metavar="ID", help="The turns of this conversation.")
 @click.option("--error", is_flag=True, help="Runs in which something went wrong.")
 @click.option("--since", metavar="TIME", help="90m, 2h, 7d, today, yesterday, 2026-11-24, 2026-11-24T14:00")
 @click.option("--until", metavar="TIME", help="The same; not included.")
-@click.option("--min-cost", type=float, metavar="USD")
-@click.option("--min-steps", type=int, metavar="N")
+@click.option("--min-cost", type=float, metavar="USD", help="Runs that cost at least this.")
+@click.option("--min-steps", type=int, metavar="N", help="Runs of at least so many steps.")
 @click.option("-q", "text", metavar="TEXT", help="In the question or the answer.")
 @click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="Runs to show.")
 @click.option("--all", "all_", is_flag=True, help="Show all.")
@@ -122,6 +122,7 @@ def show(
         tree = read_tree(store, run_id)
         _check_place(tree, reference)
         said = store.conversation(run_id) if messages else None
+        history = store.history(run_id) if messages else []
         log = store.events(run_id) if events else None
         following = _next_of(tree, reference, _where(context, db))
         if as_json:
@@ -133,7 +134,7 @@ def show(
 
         screen = Screen()
         if said is not None:
-            show_messages(screen, [with_calls(row) for row in said])
+            show_messages(screen, history)
         if log is not None:
             show_events(screen, log, zone(tz))
         if said is None and log is None:
@@ -215,7 +216,7 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         except sqlite3.Error as error:
             raise _failure(f"the query failed: {error}") from error
         except ValueError as error:
-            raise _failure(f"the query gives no rows ({str(error).splitlines()[0]}): write one SELECT") from error
+            raise _failure("the query gives no rows: write one SELECT") from error
         if as_json:
             click.echo(json_text(list_of(rows, len(rows))))
             return
@@ -224,7 +225,8 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         if rows:
             right = frozenset(at for at, value in enumerate(rows[0].values()) if isinstance(value, int | float))
             table = [[("" if value is None else str(value), "") for value in row.values()] for row in rows]
-            Screen().table(list(rows[0]), table, right)
+            if not Screen().table(list(rows[0]), table, right):
+                click.echo("viewer: some columns are beyond the edge; a pipe or --json shows all", err=True)
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 

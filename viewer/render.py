@@ -15,6 +15,7 @@ from rich.text import Text
 
 from agent.terminal import visible
 
+_PADDED = 40
 BAR = 24
 """Cells of a time bar."""
 
@@ -76,21 +77,25 @@ class Screen:
         for line in visible(words).split("\n"):
             self.line((indent + line, style))
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> None:
-        """Columns as wide as what they hold; the last one is shortened on a terminal."""
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> bool:
+        """Columns as wide as what they hold; the last one is shortened on a terminal. False when some column is beyond
+        its edge."""
         cells = [[_flat(words) for words, _ in row] for row in rows]
         widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
         last = len(heads) - 1
+        if self.width is None:
+            widths = [min(width, _PADDED) for width in widths]  # in a pipe nothing is cut, and little is padded
         for row, styles in [(list(heads), ["dim"] * len(heads))] + [
             (cells[number], [style for _, style in row]) for number, row in enumerate(rows)
         ]:
             parts = []
             for column, (words, style) in enumerate(zip(row, styles, strict=True)):
                 gap = "" if column == last else "  "
-                room = " " * (widths[column] - cell_len(words))
+                room = " " * max(widths[column] - cell_len(words), 0)
                 padded = room + words if column in right else words if column == last else words + room
                 parts.append((padded + gap, style))
             self.line(*parts, shorten=True)
+        return self.width is None or sum(widths[:-1]) + 2 * last < self.width
 
 
 def _flat(words: str) -> str:

@@ -73,9 +73,7 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
     parts: list[Part] = [(f"run {tree.short}", "head"), ("  ", ""), (run["status"], run["status"])]
     if run["status"] == "stopped":
         parts.append((f" ({run['stop']})", "stopped"))
-    parts.append(
-        (f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {duration(run['duration_ms'])}", "")
-    )
+    parts.append((f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {_length(run)}", ""))
     screen.line(*parts, shorten=True)
     partial = bool(run["unreported_calls"])
     tokens = f"{number(run['input_tokens'], at_least=partial)} tokens in, {number(run['output_tokens'], at_least=partial)} out"
@@ -148,11 +146,15 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
     elif full or detailed:
         screen.line((f"{below}  result  ", "dim"), size)
         screen.text(row["result"], "error" if row["error"] else "", indent=f"{below}  ")
-        if full and row["whole"] is not None:
+        if full and row["whole"] is not None and row["truncated"]:
+            seen = shown_chars(row["result"])
             screen.line(
-                (f"{below}  ── the whole result, {row['result_chars']:,} characters, as the tool returned it ──", "cut")
+                (
+                    f"{below}  ── from here on ({row['result_chars'] - seen:,} characters) the model did not see it ──",
+                    "cut",
+                )
             )
-            screen.text(row["whole"], indent=f"{below}  ")
+            screen.text(row["whole"][seen:].removeprefix("\n"), indent=f"{below}  ")
     else:
         first = (one_line(row["result"], 300), "error" if row["error"] else "dim")
         screen.line((f"{below}  → ", "dim"), size, first, shorten=True)
@@ -187,6 +189,8 @@ def _no_answer(tree: Tree) -> str:
     refusals = [step.message.get("refusal") for step in tree.steps if step.message is not None]
     if run["stop"] == "refused" and refusals and refusals[-1]:
         return f"no answer: the model refused: {refusals[-1]}"
+    if run["status"] == "cancelled":
+        return "no answer: cancelled"
     reason = run["error"] or run["stop"]
     return f"no answer: {run['status']}: {reason}"
 
@@ -261,6 +265,10 @@ def _message_text(message: Mapping[str, Any]) -> str:
         for call in message.get("tool_calls") or ()
     ]
     return "\n".join([str(message["content"])] * bool(message.get("content")) + calls)
+
+
+def _length(run: Row) -> str:
+    return duration(run["duration_ms"]) if run["duration_ms"] is not None else ""
 
 
 def _count(value: int | None, noun: str) -> str:

@@ -9,6 +9,8 @@ gives the same message.
 from collections.abc import Mapping
 from typing import Any
 
+from agent.canonical import to_json
+
 
 class Accumulator:
     """Takes chat-completions chunks as plain dicts."""
@@ -40,13 +42,16 @@ class Accumulator:
             return ""
         for key, value in delta.items():
             if key == "tool_calls":
+                came: list[dict[str, Any]] = []
                 for piece in value or ():
                     if isinstance(piece, Mapping):
-                        self._add_call(piece)
+                        came.append(self._add_call(piece, came))
             elif key != "role" and isinstance(value, str):
                 self._texts.setdefault(key, []).append(value)
             elif key != "role" and value is not None:
-                self._other[key] = value
+                before = self._other.get(key)
+                is_list = isinstance(before, list) and isinstance(value, list)
+                self._other[key] = before + value if is_list else value
         text = delta.get("content")
         return text if isinstance(text, str) else ""
 
@@ -70,11 +75,13 @@ class Accumulator:
         """Whether no piece of an answer has come."""
         return not (self._texts or self._other or self._calls or self.finish)
 
-    def _add_call(self, piece: Mapping[str, Any]) -> None:
+    def _add_call(self, piece: Mapping[str, Any], came: list[dict[str, Any]]) -> dict[str, Any]:
         function = piece.get("function")
         function = function if isinstance(function, Mapping) else {}
         call_id, name = piece.get("id") or None, function.get("name") or None
         call = self._which(piece.get("index"), call_id, name)
+        if name and not call_id and any(call is one for one in came):
+            call = self._begun(piece.get("index"))  # two pieces with a name in one delta are two calls
         if call_id:
             call["id"] = call["id"] or call_id
         if name:
@@ -84,14 +91,20 @@ class Accumulator:
         if isinstance(arguments, str):
             call["arguments"].append(arguments)
         elif arguments is not None:
-            from agent.canonical import to_json
-
             call["arguments"] = [to_json(arguments)]
+        return call
 
     def _which(self, index: Any, call_id: str | None, name: str | None) -> dict[str, Any]:
         known = self._by_index.get(index) if index is not None else None
         if known is not None and not (call_id and known["id"] and known["id"] != call_id):
             return known
+        same: dict[str, Any] | None = next(
+            (call for call in reversed(self._calls) if call_id and call["id"] == call_id), None
+        )
+        if same is not None and (index is None or not name):
+            if index is not None:
+                self._by_index[index] = same
+            return same
         if index is None and self._calls:
             last = self._calls[-1]
             is_new = (call_id and last["id"] and call_id != last["id"]) or (
@@ -99,6 +112,9 @@ class Accumulator:
             )
             if not is_new:
                 return last
+        return self._begun(index)
+
+    def _begun(self, index: Any) -> dict[str, Any]:
         call: dict[str, Any] = {"id": None, "name": "", "arguments": []}
         self._calls.append(call)
         if index is not None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent.canonical import to_text
+from agent.canonical import to_json, to_text
 from agent.messages import Message, ToolCall
 from agent.models.keyword_blocks import prose
 from agent.models.keyword_notes import Notes, take_notes
@@ -187,7 +187,7 @@ def _quoted(texts: Iterable[str]) -> str:
 
 def _response(request: Request, *, content: str | None = None, calls: Iterable[Wanted] = ()) -> Response:
     made = tuple(
-        ToolCall(f"call_{request.step}_{index}", name, to_text(arguments), step=request.step, index=index)
+        ToolCall(f"call_{request.step}_{index}", name, to_json(arguments), step=request.step, index=index)
         for index, (name, arguments) in enumerate(calls)
     )
     message = Message(role="assistant", content=content, tool_calls=made)

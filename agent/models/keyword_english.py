@@ -25,6 +25,15 @@ STOP_WORDS = _set_of(
 )
 """Words that are in every text."""
 
+OTHER_STOP_WORDS = _set_of(
+    """auf aus bei bin bis das dem den der des die durch ein eine einem einen einer es für gibt haben hat ich ihr ist kann
+    kein lange man mit nach nicht oder sich sie sind und unter viel viele vom von wann warum was welche welcher welches
+    wenn wer wie wird wo zu zum zur au aux avec ce ces cette combien comment dans de des du elle en est et il la le les
+    où par pas pour pourquoi quand que quel quelle quels qui quoi sont sur un une como cómo con cuál cuándo cuánto cuántos
+    del dónde el ella ellos es esta este los las para pero por porque qué quién se ser si sin sobre son su sus una y"""
+)
+"""The same of three neighbours: the documents may be in another language, and a question in theirs is a right one."""
+
 LIGHT_WORDS = _set_of(
     """able actually allow amount answer ask better call care case certain come correctly day deal doc docs
     document documentation exactly example explain far fine four get give go goes good guess happen help idea

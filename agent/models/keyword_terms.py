@@ -1,11 +1,21 @@
 """The telling words of a question, and how surely a text has one of them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from agent.models.keyword_english import PHRASAL_VERBS, STOP_WORDS, is_light, is_loose, singular, stem, synonyms
+from agent.models.keyword_english import (
+    OTHER_STOP_WORDS,
+    PHRASAL_VERBS,
+    STOP_WORDS,
+    is_light,
+    is_loose,
+    singular,
+    stem,
+    synonyms,
+)
 
 MAX_TERMS = 10
 MAX_PHRASES = 4
@@ -99,9 +109,10 @@ def presence(term: Term, text: Words) -> float:
 def query(question: str) -> Query:
     """The telling words of a question, the most telling kept when there are too many, in the question's order."""
     tokens = _tokens(question)
+    stop_words = _stop_words(tokens)
     terms: dict[str, Term] = {}
     for token in tokens:
-        if (term := _term(token)) is not None:
+        if (term := _term(token, stop_words)) is not None:
             terms.setdefault(" ".join(term.stems), term)
     ranked = sorted(terms.values(), key=lambda term: (-term.weight, -len(term.text)))
     kept = set(ranked[:MAX_TERMS])
@@ -125,14 +136,20 @@ def other_forms(term: Term) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in forms if form != term.keyword))[:3]
 
 
-def _term(token: str) -> Term | None:
+def _stop_words(tokens: Sequence[str]) -> frozenset[str]:
+    """English ones; where a question has none of them, those of its neighbours too."""
+    is_english = any(token.casefold() in STOP_WORDS for token in tokens)
+    return STOP_WORDS if is_english else STOP_WORDS | OTHER_STOP_WORDS
+
+
+def _term(token: str, stop_words: frozenset[str]) -> Term | None:
     text = token.casefold()
     pieces = _PIECE.findall(token)
     if (
         len(token) < 2
         or len(token) > MAX_CHARS
         or not pieces
-        or all(piece.casefold() in STOP_WORDS for piece in pieces)
+        or all(piece.casefold() in stop_words for piece in pieces)
     ):
         return None
     stems = tuple(stem(piece) for piece in pieces)

@@ -56,12 +56,6 @@ class OpenAIModel:
         self._retries = retries
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
 
-    def streamed(self, stream: bool = True) -> "OpenAIModel":
-        """The same model, streamed or not."""
-        twin = OpenAIModel.__new__(OpenAIModel)
-        twin.__dict__.update(self.__dict__, _stream=stream, _clients=weakref.WeakKeyDictionary())
-        return twin
-
     async def respond(self, request: Request, tell: Tell) -> Response:
         client = await self._client()
         return await attempted(lambda: self._ask(client, request, tell), self._retries, tell)

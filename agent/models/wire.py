@@ -8,6 +8,7 @@ the history must be valid for a strict server: every call has an id of its own w
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,13 +33,15 @@ def to_response(
             call_id = _made_up(step, call.index, taken)
         seen.add(call_id)
         taken.add(call_id)
-        name, arguments = encodable(call.name) or "unnamed", sendable(call.arguments)
+        name, arguments = sendable_name(call.name), sendable(call.arguments)
         sent_calls.append(ToolCall(call_id, name, arguments, step=step, index=call.index))
         raw_calls.append(ToolCall(call_id, call.name, call.arguments, step=step, index=call.index))
     plain = Message.from_dict({**came, "role": "assistant", "tool_calls": None})
-    sent = Message(role="assistant", content=plain.content, tool_calls=tuple(sent_calls), extra=plain.extra)
     content = came.get("content")
-    differs = sent_calls != calls or (isinstance(content, str) and content != sent.content)
+    # A strict server takes null only beside calls.
+    text = plain.content if sent_calls or plain.content is not None else ""
+    sent = Message(role="assistant", content=text, tool_calls=tuple(sent_calls), extra=plain.extra)
+    differs = sent_calls != calls or (content is not None and content != sent.to_dict()["content"])
     return Response(
         message=sent,
         calls=tuple(raw_calls),
@@ -56,6 +59,11 @@ def _made_up(step: int, index: int, taken: set[str]) -> str:
     return made
 
 
+def sendable_name(name: str) -> str:
+    """A tool's name as it may be sent back: servers refuse other characters, in a history too."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
 def sendable(arguments: str) -> str:
     """The arguments as they may be sent back: as they came if they are strict JSON of an object, else as `parse`
     understood them, else "{}".
@@ -63,7 +71,7 @@ def sendable(arguments: str) -> str:
     A strict server answers 500 to a history that holds a model's broken arguments, and the run would be dead.
     """
     try:
-        if isinstance(json.loads(arguments, parse_constant=_refuse), dict):
+        if isinstance(json.loads(arguments, parse_constant=_refuse, object_pairs_hook=_object), dict):
             return escaped(arguments)
     except (ValueError, RecursionError):
         pass
@@ -119,7 +127,7 @@ def _no_message(fields: Mapping[str, Any]) -> str:
 
 def _raw_call(call: Any, step: int, index: int) -> ToolCall:
     if isinstance(call, ToolCall):
-        return call
+        return dataclasses.replace(call, step=step, index=index)
     function = read(call, "function")
     arguments = read(function, "arguments")
     if not isinstance(arguments, str):
@@ -133,7 +141,15 @@ def read(thing: Any, name: str) -> Any:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A count of tokens, or None for what is none: SQLite's integers end at 2**63, and no model has used as many."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands in it twice")
+    return value
 
 
 def _refuse(constant: str) -> None:
