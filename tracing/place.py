@@ -36,3 +36,15 @@ class Inside:
     def __exit__(self, *_: object) -> None:
         otel_context.detach(self._otel)
         here.reset(self._token)
+
+
+class OpenCall:
+    """A model or tool call that has begun."""
+
+    __slots__ = ("attempts", "first_token_ns", "name", "number", "place", "span", "start_ns", "step")
+
+    def __init__(self, number: int, span: Span, place: Place, start_ns: int, step: int, name: str) -> None:
+        self.number, self.span, self.place, self.start_ns = number, span, place, start_ns
+        self.step, self.name = step, name
+        self.attempts = 1
+        self.first_token_ns: int | None = None

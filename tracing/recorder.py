@@ -21,7 +21,8 @@ from tracing.clock import Clock, SystemClock
 from tracing.errors import StoreError, warn
 from tracing.events import Log
 from tracing.ids import Ids, RandomIds
-from tracing.run_trace import Instruments, Labels, RunTrace
+from tracing.instruments import Instruments, Labels
+from tracing.run_trace import RunTrace
 from tracing.spans import Spans
 from tracing.traced import TracedModel, TracedTools
 from tracing.writer import Writer

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry.trace import Span
@@ -22,47 +21,12 @@ from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
 from tracing import events, facts, genai
 from tracing.chain import Body, Chain, body_of
-from tracing.clock import Clock
 from tracing.errors import warn
-from tracing.events import Event, Log
+from tracing.events import Event
 from tracing.facts import Fact, Said
-from tracing.ids import Ids
-from tracing.place import Inside, Place, here
-from tracing.spans import CLIENT, Spans, caller_span, span_id, trace_id
-from tracing.writer import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class Instruments:
-    """What all runs of a recorder share."""
-
-    writer: Writer
-    clock: Clock
-    ids: Ids
-    spans: Spans
-    log: Log | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
-    """What a caller says of a run."""
-
-    session: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] | None = None
-    version: str | None = None
-
-
-class OpenCall:
-    """A model or tool call that has begun."""
-
-    __slots__ = ("attempts", "first_token_ns", "name", "number", "place", "span", "start_ns", "step")
-
-    def __init__(self, number: int, span: Span, place: Place, start_ns: int, step: int, name: str) -> None:
-        self.number, self.span, self.place, self.start_ns = number, span, place, start_ns
-        self.step, self.name = step, name
-        self.attempts = 1
-        self.first_token_ns: int | None = None
+from tracing.instruments import Instruments, Labels
+from tracing.place import Inside, OpenCall, Place, here
+from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
 
 class RunTrace:
