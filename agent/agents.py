@@ -34,6 +34,8 @@ class Agent:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not (self.system is None or isinstance(self.system, str)):
+            raise TypeError("an agent's name must be a text, and its system prompt a text or None")
         if not (hasattr(self.tools, "schemas") and callable(getattr(self.tools, "call", None))):
             raise TypeError(
                 f"an agent's tools must be a Toolbox, not {type(self.tools).__name__}: write Toolbox([...])"

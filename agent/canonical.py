@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 MAX_DEPTH = 100
 MAX_DIGITS = 4000
+_TOO_LARGE = 10**MAX_DIGITS  # made once: it takes longer than all else about an integer
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def to_plain(value: Any) -> Any:
 
 def _plain(value: Any, above: tuple[int, ...]) -> Any:
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind is str or kind is bool or value is None or (kind is int and -_TOO_LARGE < value < _TOO_LARGE):
         return value
     # The ancestors, not all that was seen: a list that holds one dict twice is no cycle.
     if id(value) in above:
@@ -87,7 +88,7 @@ def _converted(value: Any, above: tuple[int, ...]) -> Any:
         case bool():
             return bool(value)
         case int():
-            return int(value) if abs(value) < 10**MAX_DIGITS else f"an integer of {int(value).bit_length()} bits"
+            return int(value) if -_TOO_LARGE < value < _TOO_LARGE else f"an integer of {int(value).bit_length()} bits"
         case float():
             return _finite(value)
         case bytes() | bytearray() | memoryview():

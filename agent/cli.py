@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agent.command_line import Commands, run
+from agent.command_line import Commands, run, tell
 from agent.options import Options, agent_for, metadata_of, options_for, usage_error
 from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why
 from agent.terminal import json_text, visible
@@ -134,15 +134,19 @@ class Turn:
         self._live = None if options.json or not sys.stdout.isatty() else LiveText()
 
     def say(self, text: str) -> None:
-        if not self._options.quiet:
-            click.echo(visible(text), err=not self.is_demo)
+        if self._options.quiet:
+            return
+        if self.is_demo:
+            click.echo(visible(text))
+        else:
+            tell(visible(text))
 
     def introduce(self, notes: Sequence[str]) -> None:
         from agent.models.calling import as_model
 
         self.say(f"model: {as_model(self._agent.model).info.name}")
         for note in notes:
-            click.echo(visible(f"agent: note: {note}"), err=True)
+            tell(visible(f"agent: note: {note}"))
 
     def take(self, question: str, history: "Sequence[Message | Mapping[str, Any]]", session: str | None) -> int:
         """Runs one question and returns the exit code."""
@@ -186,9 +190,9 @@ class Turn:
         elif result.answer is not None:
             click.echo(("\nanswer:\n" if self.is_demo else "") + visible(result.answer))
         if failure is not None:
-            click.echo(f"agent: {visible(failure)}", err=True)
+            tell(f"agent: {visible(failure)}")
         elif result.answer is None and not options.json:
-            click.echo(f"agent: no answer: stopped by {visible(why(result))}", err=True)
+            tell(f"agent: no answer: stopped by {visible(why(result))}")
         self.say(f"\n{result.stop} after {spent(result.stats)}")
         self.say(f"see it: {next_command('last' if self.is_demo else result.run_id or 'last', options.db)}")
 

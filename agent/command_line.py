@@ -21,7 +21,7 @@ class Failure(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"{self.program}: {self.message}", err=True)
+        tell(f"{self.program}: {self.message}")
 
 
 class ReaderGone(Exception):
@@ -52,8 +52,17 @@ class Commands(click.Group):
         return result
 
 
+def tell(text: str) -> None:
+    """Words to stderr; where they cannot be written they are dropped, because the answer on stdout is what counts."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
 def run(commands: click.Group, name: str) -> None:
     """Runs a command line."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the caller (>&-)
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         commands(prog_name=name)
     except ReaderGone:

@@ -7,6 +7,7 @@ and those are regular files whose real place is inside the folder.
 import difflib
 import os
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from itertools import accumulate
@@ -39,9 +40,12 @@ class Docs:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        if not self.folder.is_dir():
-            what = "is not a folder" if self.folder.exists() else "does not exist"
-            raise DocsError(f"the docs folder {folder} {what}: give --docs a folder with Markdown files")
+        try:
+            os.listdir(self.folder)
+        except (OSError, ValueError) as error:
+            known = {FileNotFoundError: "does not exist", NotADirectoryError: "is not a folder"}
+            what = next((text for kind, text in known.items() if isinstance(error, kind)), f"cannot be read ({error})")
+            raise DocsError(f"the docs folder {folder} {what}: give --docs a folder with Markdown files") from error
         self._root = self.folder.resolve()
         paths = self.paths()
         self.faults = [fault for path in paths if (fault := self._fault(path)) is not None]
@@ -59,15 +63,19 @@ class Docs:
                 for name in files
                 if name.lower().endswith(_SUFFIXES)
                 and not name.startswith(".")
-                and not name.upper().startswith(("LICENSE", "LICENCE"))
+                and not _is_licence(name)
                 and self._inside(Path(place, name))
             ]
         return sorted(found)
 
     def lines(self, path: str) -> list[str]:
         """The lines of a document. Raises FileNotFoundError with a sentence for a path that is none, and OSError."""
-        wanted = os.path.normpath(path.strip().replace("\\", "/")) if path.strip() else ""
         known = self.paths()
+        wanted = path
+        if wanted not in known:  # as it stands first: a name may hold spaces or a backslash
+            usual = os.path.normpath(path.strip().replace("\\", "/")) if path.strip() else ""
+            same = unicodedata.normalize("NFC", usual)
+            wanted = next((name for name in known if unicodedata.normalize("NFC", name) == same), usual)
         if wanted not in known:
             near = [name for name in known if Path(name).name == Path(wanted).name]
             near = near or difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
@@ -95,6 +103,10 @@ class Docs:
         except OSError as error:
             return f"{path} cannot be read ({error.strerror}): it is passed over; check its permissions"
         return None
+
+
+def _is_licence(name: str) -> bool:
+    return Path(name).stem.upper() in ("LICENSE", "LICENCE") or name.startswith(("LICENSE", "LICENCE"))
 
 
 def docs_toolbox(docs: Docs) -> Toolbox:
@@ -173,6 +185,12 @@ def _clipped(line: str, needle: str) -> str:
     """At most 100 characters of a line, with the hit among them."""
     if len(line) <= MAX_HIT_CHARS:
         return line
+    # A very long line is narrowed to where the hit is before its characters are counted.
+    if len(line) > 10 * MAX_HIT_CHARS and (hit := re.search(re.escape(needle), line, re.IGNORECASE)):
+        start = max(hit.start() - MAX_HIT_CHARS, 0)
+        inner = line[start : hit.end() + 2 * MAX_HIT_CHARS]
+        clipped = _clipped(inner, needle)
+        return clipped if clipped.startswith("…") or not start else "…" + clipped[1:]
     # Folding the case can make a character two, so the place of the hit is counted in characters of the line.
     ends = list(accumulate(len(character.casefold()) for character in line))
     folded_at = line.casefold().find(needle)

@@ -32,6 +32,10 @@ class FunctionTool:
     read_on: Callable[[Mapping[str, Any], str, str], str] | None = None
     """From the arguments, what is shown of a cut result and the whole of it to the call that reads on."""
 
+    @property
+    def __name__(self) -> str:
+        return self.schema.name
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 

@@ -15,7 +15,10 @@ UNANSWERED = "Error: not run: the run was interrupted."
 def opening(
     system: str | None, history: Sequence[Message | Mapping[str, Any]] | None, question: str
 ) -> tuple[Message, ...]:
-    """The history that a run starts with, the question last. Raises ValueError for a malformed history."""
+    """The history that a run starts with, the question last. Raises ValueError for a malformed history, TypeError for
+    a question that is no text."""
+    if not isinstance(question, str):
+        raise TypeError(f"a question must be a text, not {type(question).__name__}")
     earlier = answered_history([as_message(message) for message in history or ()])
     if system is not None:
         if earlier and earlier[0].role == "system":

@@ -96,10 +96,27 @@ def reasons(errors: list[Any], schema: Mapping[str, Any]) -> str:
             clause = f"{top} must be {allowed}; it was {json_kind(error['input'])}"
         elif _is_choice(schema["properties"].get(top)):
             clause = f"{top} must be {allowed}"
+        elif (leaf := _leaf(schema, path)) is not None:
+            clause = f"{_dotted(path)} must be {describe(leaf, schema)}; it was {json_kind(error['input'])}"
         else:
             clause = f"{_dotted(path)} is not valid ({error['type'].replace('_', ' ')})"
         clauses.setdefault(top, clause)
     return "; ".join(clauses.values())
+
+
+def _leaf(schema: Mapping[str, Any], path: tuple[Any, ...]) -> Any:
+    """The schema at a path through objects and lists; None where it leads elsewhere."""
+    inner: Any = schema
+    for key in path:
+        inner = _resolved(inner, schema)
+        if isinstance(key, int):
+            first = inner.get("prefixItems", [])
+            inner = first[key] if key < len(first) else inner.get("items")
+        else:
+            inner = inner.get("properties", {}).get(key, inner.get("additionalProperties"))
+        if not isinstance(inner, Mapping):
+            return None
+    return inner
 
 
 def describe(schema: Any, root: Mapping[str, Any]) -> str:
@@ -141,6 +158,8 @@ def describe(schema: Any, root: Mapping[str, Any]) -> str:
             "null": "null",
         }
         text = words.get(str(kind), "of another kind")
+        if kind == "string" and "format" in schema:
+            text += f" in the format {schema['format']}"
     return " ".join([text, *bounds])
 
 

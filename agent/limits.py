@@ -25,8 +25,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "max_parallel"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value}")
 
 
 class Meter:

@@ -23,7 +23,7 @@ def load_agent(name: str) -> Agent:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LoadError(
             f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it"
         ) from error

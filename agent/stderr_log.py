@@ -6,7 +6,8 @@ from typing import Any
 
 import structlog
 
-from agent.canonical import to_json
+from agent.canonical import to_plain
+from agent.terminal import json_line, visible
 
 
 def log_to_stderr(kind: str) -> Callable[[str, str, Mapping[str, Any]], None] | None:
@@ -23,6 +24,7 @@ def log_to_stderr(kind: str) -> Callable[[str, str, Mapping[str, Any]], None] | 
     if kind == "json":
         chain += [processors.dict_tracebacks, _json_line]
     else:
+        chain.append(_visible_line)
         chain.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
     factory = structlog.PrintLoggerFactory(file=sys.stderr)
     if not structlog.is_configured():
@@ -41,4 +43,8 @@ def log_to_stderr(kind: str) -> Callable[[str, str, Mapping[str, Any]], None] | 
 
 def _json_line(logger: Any, method: str, line: Any) -> str:
     first = {key: line.pop(key) for key in ("timestamp", "level", "event")}
-    return to_json({**first, **line})
+    return json_line(to_plain({**first, **line}))
+
+
+def _visible_line(logger: Any, method: str, line: Any) -> Any:
+    return {visible(str(key)): visible(value) if isinstance(value, str) else value for key, value in line.items()}

@@ -38,8 +38,11 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.current_task()
         assert task is not None
         started.append((asyncio.get_running_loop(), task))
+        if interrupted.is_set():
+            task.cancel()
         return await work
 
+    interrupted = threading.Event()
     ended = threading.Event()  # not the thread's own join: interrupted once, it takes the thread for ended
 
     def perform() -> None:
@@ -50,6 +53,7 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
     try:
         ended.wait()
     except KeyboardInterrupt:
+        interrupted.set()
         for loop, task in started:  # the run ends as cancelled, and its record is closed, before the interrupt goes on
             loop.call_soon_threadsafe(task.cancel)
         ended.wait()

@@ -47,6 +47,12 @@ def json_text(value: Any) -> str:
     return _UNSAFE_JSON.sub(_escaped, text)
 
 
+def json_line(value: Any) -> str:
+    """As `json_text`, on one line."""
+    text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return _UNSAFE_JSON.sub(_escaped, text)
+
+
 def _shown(match: re.Match[str]) -> str:
     code = ord(match.group())
     if code < 0x20:

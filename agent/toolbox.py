@@ -17,7 +17,7 @@ from agent.errors import ToolDefinitionError, described
 from agent.function_tool import TIMEOUT, FunctionTool, make_tool, tool_from_schema
 from agent.json_schema import describe
 from agent.messages import ToolCall
-from agent.observing import MAX_CHARS, observe
+from agent.observing import MAX_CHARS, as_text, observe
 from agent.signature import Bound, Rejected
 from agent.sync import in_thread
 from agent.values import Observation, ToolSchema
@@ -142,8 +142,9 @@ async def _perform(function: Callable[..., Any], bound: Bound) -> Any:
     def perform() -> Any:
         try:
             value = function(*bound.positional, **bound.named)
-            # Read out here, in the tool's own thread and time: the items may take long, or never end.
-            return list(islice(value, MAX_ITEMS)) if isinstance(value, Iterator) else value
+            # Read out and made a text here, in the tool's own thread and time: it may take long, or never end.
+            items = list(islice(value, MAX_ITEMS)) if isinstance(value, Iterator) else value
+            return items if inspect.isawaitable(items) else as_text(items)
         except StopIteration as error:  # it cannot pass through a coroutine as it is
             raise _Stopped from error
 

@@ -240,3 +240,51 @@ def test_what_a_model_says_cannot_act_on_the_terminal(db: Path) -> None:
 
 def test_the_version_is_told() -> None:
     assert re.fullmatch(r"agent, version \d+\.\d+\.\d+\n", agent("--version").stdout)
+
+
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(head -c 1 >/dev/null)"])
+def test_trouble_with_stderr_does_not_cost_the_answer(db: Path, stderr: str) -> None:
+    command = ["bash", "-c", f"'{sys.executable}' -m agent ask 'What is the pool timeout?' {stderr}"]
+    code, out, _ = finish(spawn(command, db.parent))
+    assert (code, "pool" in out) == (0, True)
+    assert rows(db, "select status from runs") == [("answered",)]
+
+
+def test_a_closed_stdout_is_no_traceback(db: Path) -> None:
+    command = ["bash", "-c", f"'{sys.executable}' -m agent ask 'What is the pool timeout?' >&-"]
+    code, _, err = finish(spawn(command, db.parent))
+    assert (code, "Traceback" in err) == (0, False)
+
+
+@pytest.mark.parametrize("kind", ["json", "console"])
+def test_what_is_logged_cannot_act_on_the_terminal(db: Path, kind: str) -> None:
+    evil = "\\u001b[2J\\u202e\\u009b1m\\ud83e"
+    db.with_name("s.jsonl").write_text(
+        f'{{"tool_calls": [{{"name": "{evil}", "arguments": {{"x": "{evil}"}}}}]}}\n{{"content": null, "refusal": "{evil}"}}\n'
+    )
+    result = agent("ask", "q", "--model", "script:s.jsonl", "--log", kind)
+    assert result.exit_code == 3
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", result.stderr)
+    if kind == "json":
+        for line in result.stderr.splitlines():
+            if line.startswith("{"):
+                json.loads(line)
+
+
+def test_a_script_line_may_hold_any_character_and_a_whole_completion(db: Path) -> None:
+    whole = {"choices": [{"message": {"content": "a\u2028b\u0085c\x0cd"}, "finish_reason": "stop"}], "model": "m"}
+    db.with_name("s.jsonl").write_text("\ufeff" + json.dumps(whole, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert agent("ask", "q", "--model", "script:s.jsonl", "--json", "--quiet").exit_code == 0
+    assert rows(db, "select response_model, finish_reason from model_calls") == [("m", "stop")]
+
+
+@pytest.mark.parametrize("line", ["{}", '{"error": "x"}', '{"contnet": "typo"}'])
+def test_a_script_line_without_a_message_is_a_failure(db: Path, line: str) -> None:
+    db.with_name("s.jsonl").write_text(line)
+    assert agent("ask", "q", "--model", "script:s.jsonl").exit_code == 1
+
+
+def test_an_agents_module_that_leaves_on_import_is_told(db: Path) -> None:
+    db.with_name("leaving.py").write_text("import sys\nsys.exit(0)\n")
+    result = agent("ask", "q", "--agent", "leaving:x")
+    assert (result.exit_code, "cannot import leaving (SystemExit: 0)" in result.stderr) == (2, True)

@@ -300,3 +300,35 @@ recorder.close()
     connection = sqlite3.connect(tmp_path / "t.db")
     assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+AS_NOBODY = """
+from pathlib import Path
+with Recorder("other.db") as recorder:  # loads what nobody might not be allowed to read later
+    recorder.run_sync(agent("quick", then=["done"]), "q")
+with Recorder("t.db") as recorder:
+    recorder.run_sync(agent("quick", then=["done"]), "q")
+import warnings, tracing.store
+os.chmod("t.db", 0o444)
+os.mkdir("private", 0o700)
+if os.getuid() == 0:
+    os.seteuid(65534)
+else:
+    os.chmod("private", 0)
+for path in ("t.db", "private/t.db", "x" * 300, "a\\0b", "a\\udcffb" * 200, ":memory:"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with Recorder(path) as recorder:
+            print(recorder.run_sync(agent("quick", then=["done"]), "q").run_id, len(caught))
+if os.getuid() == 0:
+    os.seteuid(0)
+else:
+    os.chmod("private", 0o700)
+print(sorted(path.name for path in Path(".").glob("t.db*")))
+"""
+
+
+def test_a_store_that_may_not_be_written_or_reached_is_one_warning_and_an_answer(tmp_path: Path) -> None:
+    code, out, err = finish(start(tmp_path, AS_NOBODY))
+    assert (code, err) == (0, "")
+    assert out == "None 1\n" * 6 + "['t.db']\n"

@@ -207,5 +207,5 @@ def test_a_cancelled_run_lets_the_cancellation_through() -> None:
 
 @pytest.mark.parametrize("field", ["max_steps", "max_parallel"])
 def test_limits_below_one_are_refused(field: str) -> None:
-    with pytest.raises(ValueError, match=f"{field} must be at least 1"):
+    with pytest.raises(ValueError, match=f"{field} must be a whole number of at least 1"):
         Limits(**{field: 0})

@@ -7,6 +7,7 @@ together fail in 52 of 120 tries. A reader writes nothing and makes no file.
 import contextlib
 import os
 import sqlite3
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,10 +34,12 @@ MAX_COPY = 256 * 2**20
 
 def open_writing(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode with the hot path's busy timeout. Raises StoreError with what to do."""
-    _refuse_folder(path)
-    if not path.parent.is_dir():
-        raise StoreError(f"the folder of {path} does not exist: make it, or give another path for the store")
-    if path.exists():
+    if not _exists(path):
+        if not path.parent.is_dir():
+            raise StoreError(f"the folder of {path} does not exist: make it, or give another path for the store")
+    else:
+        if not os.access(path, os.W_OK):
+            raise StoreError(f"cannot write the store {path}: check its permissions, or give another path")
         with contextlib.closing(_look(path)) as connection:
             _refuse_foreign(connection, path)
     try:
@@ -47,7 +50,8 @@ def open_writing(path: Path) -> sqlite3.Connection:
                     _make(connection)
         connection.execute("pragma synchronous=normal")
         connection.execute("begin immediate")  # a file that cannot be written is told now, not at the first run
-        connection.execute("commit")
+        connection.execute("update meta set value=value where key='epoch'")
+        connection.execute("rollback")
         connection.execute(f"pragma busy_timeout={HOT_BUSY_MS}")
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
@@ -58,8 +62,7 @@ def open_writing(path: Path) -> sqlite3.Connection:
 
 def open_reading(path: Path) -> sqlite3.Connection:
     """A connection that can only read. Raises StoreError for a file that is no trace store."""
-    _refuse_folder(path)
-    if not path.exists():
+    if not _exists(path):
         raise StoreError(f'there is no store {path}: record a run first (agent ask "..."), or give its path with --db')
     connection = _look(path)
     try:
@@ -103,11 +106,22 @@ def _looked(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_folder(path: Path) -> None:
-    if path.is_dir():
+def _exists(path: Path) -> bool:
+    """Whether there is a file at the path. Raises StoreError for what can be none."""
+    if str(path) == ":memory:":
+        raise StoreError("a store is a file: give a path, e.g. traces.db")
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "the system does not take such a path"
+        raise StoreError(f"cannot use {path} as a store ({reason}): give another path") from error
+    if stat.S_ISDIR(status.st_mode):
         raise StoreError(f"{path} is a folder, not a store: give the path of a file, e.g. {path / 'traces.db'}")
-    if path.exists() and not path.is_file():
+    if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"{path} is no regular file: give another path")
+    return True
 
 
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
@@ -136,10 +150,10 @@ def _not_a_store(path: Path, error: sqlite3.Error) -> StoreError:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """Which file a path names right now: device and inode, (0, 0) for none."""
+    """Which file a path names right now: device and inode, (0, 0) for none. Raises OSError where it cannot be seen."""
     try:
         status = path.stat()
-    except OSError:
+    except FileNotFoundError:
         return 0, 0
     return status.st_dev, status.st_ino
 

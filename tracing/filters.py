@@ -91,7 +91,7 @@ def where(wanted: Filter) -> tuple[str, list[Any]]:
         add("steps >= ?", wanted.min_steps)
     if wanted.text is not None:
         add(
-            "(instr(lower(question), lower(?)) or instr(lower(coalesce(answer,'')), lower(?)))",
+            "(instr(casefold(question), casefold(?)) or instr(casefold(answer), casefold(?)))",
             wanted.text,
             wanted.text,
         )

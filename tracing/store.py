@@ -44,6 +44,7 @@ class Store:
         self._seen = _signature(self.path)
         self.connection = open_reading(self.path)
         self.connection.row_factory = _as_dict
+        self.connection.create_function("casefold", 1, lambda text: str(text or "").casefold(), deterministic=True)
 
     def close(self) -> None:
         self.connection.close()

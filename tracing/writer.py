@@ -18,7 +18,7 @@ from pathlib import Path
 from agent.canonical import to_text
 from tracing import forks
 from tracing.clock import Clock
-from tracing.errors import warn
+from tracing.errors import StoreError, warn
 from tracing.facts import Fact, Logged
 from tracing.file import PATIENT_BUSY_MS, identity, open_writing
 from tracing.rows import Rows
@@ -44,8 +44,11 @@ class Writer:
         self._timer: threading.Timer | None = None
         self._lingering_until = 0.0
         self._file = (0, 0)
-        with self._lock:
-            self._open()
+        try:
+            with self._lock:
+                self._open()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"cannot write the store {path} ({error}): give another path") from error
         forks.watch(self)
 
     def write(self, facts: Iterable[Fact], *, linger: bool = False) -> None:
@@ -85,7 +88,7 @@ class Writer:
 
     def check_file(self) -> None:
         """Tells when the file that is written is no longer the one at the path, and goes on in a new one."""
-        with self._lock:
+        with self._lock, contextlib.suppress(OSError):
             if self._rows is not None and identity(self.path) != self._file:
                 self._trouble(
                     f"{self.path} was removed or replaced: what it held is gone, recording goes on in a new file"

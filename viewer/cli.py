@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 DEFAULT_DB = "traces.db"
 
 
+STOPS = (
+    "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "failed", "cancelled"
+)  # fmt: skip
+
+
 def _failure(text: str) -> Failure:
     return Failure(text, "viewer", 1)
 
@@ -55,7 +60,7 @@ def cli(context: click.Context, db: str | None) -> None:
     multiple=True,
     type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]),
 )
-@click.option("--stop", multiple=True, metavar="STOP", help="answered, max_steps, failed, …")
+@click.option("--stop", multiple=True, type=click.Choice(STOPS))
 @click.option("--agent", metavar="NAME", help="Runs of this agent.")
 @click.option("--tool", metavar="NAME", help="Runs that called this tool.")
 @click.option("--model", metavar="NAME", help="Runs of this model, asked for or answering.")

@@ -73,9 +73,12 @@ class Screen:
         self._console.print(text, soft_wrap=True)
 
     def text(self, words: str, style: str = "", indent: str = "") -> None:
-        """Lines of text, wrapped by the terminal alone."""
-        for line in visible(words).split("\n"):
-            self.line((indent + line, style))
+        """Lines of text, wrapped by the terminal alone; in one piece, because a text may have millions of lines."""
+        lines = indent + visible(words).replace("\n", "\n" + indent)
+        if style and self._console.color_system is not None:
+            self._console.print(Text(lines, style=STYLES[style]), soft_wrap=True)
+        else:
+            self._console.file.write(lines + "\n")
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> bool:
         """Columns as wide as what they hold; the last one is shortened on a terminal. False when some column is beyond

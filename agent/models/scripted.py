@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.errors import ScriptError, ScriptExhausted
 from agent.messages import Message
-from agent.models.wire import to_response
+from agent.models.wire import first_choice, to_response
 from agent.ports import ModelInfo, Tell
 from agent.values import Request, Response, Usage
 
@@ -36,7 +36,7 @@ class ScriptedModel:
         """
         responses: list[Any] = []
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise ScriptError(f"cannot read the script {path}: {reason}") from error
@@ -45,7 +45,7 @@ class ScriptedModel:
                 continue
             try:
                 response = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ScriptError(f"{path}, line {number}: not JSON: {error}") from error
             if not isinstance(response, str | dict):
                 raise ScriptError(
@@ -70,7 +70,10 @@ class ScriptedModel:
             return response
         message, usage = response if isinstance(response, tuple) else (response, None)
         finish = model = None
-        if isinstance(message, Mapping):
+        if isinstance(message, Mapping) and "choices" in message:  # a whole completion, as a server sent it
+            usage, model = message.get("usage"), message.get("model")
+            message, finish = first_choice(message)
+        elif isinstance(message, Mapping):
             message = dict(message)
             usage, finish, model = (
                 message.pop(key, default)
@@ -79,10 +82,10 @@ class ScriptedModel:
             if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
                 known = {field.name for field in dataclasses.fields(Usage)}
                 usage = Usage(**{key: value for key, value in usage.items() if key in known})
-            message["tool_calls"] = [
-                _full(call, f"call_{request.step}_{index}")
-                for index, call in enumerate(message.get("tool_calls") or ())
-            ]
+            if message.get("tool_calls"):
+                message["tool_calls"] = [
+                    _full(call, f"call_{request.step}_{index}") for index, call in enumerate(message["tool_calls"])
+                ]
         elif not isinstance(message, str | Message):
             raise ScriptError(f"response {position + 1} of the script is a {type(message).__name__}, not a message")
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
