@@ -26,9 +26,7 @@ def run_sync(agent: Agent, question: str, **options: Any) -> Result:
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end and returns its result."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _in_loop():
         return asyncio.run(work)
     outcome = _Outcome[T]()
     context = contextvars.copy_context()
@@ -59,6 +57,14 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         ended.wait()
         raise
     return outcome.get()
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def in_thread(function: Callable[[], T]) -> T:

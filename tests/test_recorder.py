@@ -45,6 +45,12 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
+def change(path: Path, statements: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.executescript(statements)
+    connection.close()
+
+
 def script(*responses: Any, **fields: Any) -> Agent:
     return Agent(model=ScriptedModel(responses), tools=fields.pop("tools", TOOLS), **fields)
 
@@ -340,10 +346,10 @@ def test_a_store_that_cannot_be_used_is_one_warning_and_the_agent_answers(tmp_pa
     elif what == "text":
         path.write_text("not a database, but somebody's notes\n" * 9)
     elif what == "other database":
-        sqlite3.connect(path).executescript("create table mine(x); insert into mine values(1)")
+        change(path, "create table mine(x); insert into mine values(1)")
     else:
         Recorder(path).close()
-        sqlite3.connect(path).execute("pragma user_version=99")
+        change(path, "pragma user_version=99")
     before = path.read_bytes() if path.is_file() else b""
     with pytest.warns(RecorderWarning, match="runs are not recorded") as caught:
         recorder = Recorder(path)
@@ -384,8 +390,9 @@ def test_a_store_that_goes_away_is_told_and_recording_goes_on_in_a_new_file(tmp_
 
 def test_a_fact_that_cannot_be_written_takes_no_other_with_it(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "t.db")
-    sqlite3.connect(tmp_path / "t.db").executescript(
-        "create trigger no before insert on span when new.name='shout' begin select raise(abort, 'refused'); end"
+    change(
+        tmp_path / "t.db",
+        "create trigger no before insert on span when new.name='shout' begin select raise(abort, 'refused'); end",
     )
     with pytest.warns(RecorderWarning, match="one record cannot be written"):
         result = recorder.run_sync(script(BOTH, "7 HELLO"), "q")

@@ -42,6 +42,7 @@ def open_writing(path: Path) -> sqlite3.Connection:
             raise StoreError(f"cannot write the store {path}: check its permissions, or give another path")
         with contextlib.closing(_look(path)) as connection:
             _refuse_foreign(connection, path)
+    connection = None
     try:
         connection = _connect(path)
         if not _is_ready(connection):
@@ -53,7 +54,11 @@ def open_writing(path: Path) -> sqlite3.Connection:
         connection.execute("update meta set value=value where key='epoch'")
         connection.execute("rollback")
         connection.execute(f"pragma busy_timeout={HOT_BUSY_MS}")
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, StoreError) as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, StoreError):
+            raise
         raise StoreError(
             f"cannot write the store {path} ({error}): check its permissions, or give another path"
         ) from error
@@ -207,8 +212,12 @@ def _read_copy(path: Path) -> sqlite3.Connection:
         copy.write_bytes(path.read_bytes())
         copy.with_name("store.db-wal").write_bytes(path.with_name(path.name + "-wal").read_bytes())
         memory = sqlite3.connect(":memory:", isolation_level=None)
-        with contextlib.closing(_connect(copy)) as source:
-            source.backup(memory)
+        try:
+            with contextlib.closing(_connect(copy)) as source:
+                source.backup(memory)
+        except sqlite3.Error:
+            memory.close()
+            raise
     memory.text_factory = _readable
     return memory
 
