@@ -42,7 +42,7 @@ def open_writing(path: Path) -> sqlite3.Connection:
             raise StoreError(f"cannot write the store {path}: check its permissions, or give another path")
         with contextlib.closing(_look(path)) as connection:
             _refuse_foreign(connection, path)
-    connection = None
+    connection: sqlite3.Connection | None = None
     try:
         connection = _connect(path)
         if not _is_ready(connection):
