@@ -40,8 +40,8 @@ def open_writing(path: Path) -> sqlite3.Connection:
     else:
         if not os.access(path, os.W_OK):
             raise StoreError(f"cannot write the store {path}: check its permissions, or give another path")
-        with contextlib.closing(_look(path)) as connection:
-            _refuse_foreign(connection, path)
+        with contextlib.closing(_look(path)) as found:
+            _refuse_foreign(found, path)
     connection: sqlite3.Connection | None = None
     try:
         connection = _connect(path)
