@@ -196,6 +196,20 @@ def test_what_was_said_before_is_stored_once(tmp_path: Path) -> None:
     assert rows(tmp_path / "t.db", "select count(*) from body where text='HELLO'") == [(1,)]
 
 
+def test_a_word_of_ours_behind_a_result_does_not_store_the_result_twice(tmp_path: Path) -> None:
+    @tool
+    def page(number: int) -> str:
+        return "x" * 2000
+
+    ask = {"tool_calls": [{"name": "page", "arguments": {"number": 1}}]}
+    with Recorder(tmp_path / "t.db") as recorder:
+        result = recorder.run_sync(script(ask, ask, ask, "done", tools=Toolbox([page])), "q")
+    with Store(tmp_path / "t.db") as store:
+        third = store.tool_calls(result.run_id or "")[2]
+    assert (len(third["result"]) > 2000, third["result_chars"], third["whole"]) == (True, 2000, None)
+    assert rows(tmp_path / "t.db", "select count(*) from body where text like 'xxx%'") == [(2,)]
+
+
 def test_a_snapshot_is_recorded_not_a_reference(tmp_path: Path) -> None:
     history = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
 

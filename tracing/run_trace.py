@@ -185,7 +185,8 @@ class RunTrace:
     def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
         self._returned += 1
         shown = self._chain.bodies[tool_call.id] = body_of(observation.shown)
-        whole = shown if observation.whole is observation.shown else body_of(observation.whole)
+        # Most results are shown whole, perhaps with a word of ours behind; then there is no second text to keep.
+        whole = None if observation.shown.startswith(observation.whole) else body_of(observation.whole)
         chars = len(observation.whole)
         ended = facts.Returned(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), observation.error, shown, whole,

@@ -81,7 +81,7 @@ create table span(                 -- a model call, a tool call, or a span of an
   attempts int, first_token_ns int,
   cost int, price text,            -- nano-USD, and by which price; null: not tried
   call_id text, arguments text,    -- arguments: the model's raw text
-  result int, whole int,           -- body.id of what the model saw, and of what the tool returned
+  result int, whole int,           -- body.id of what the model saw; of what the tool returned, null if that is all there
   chars int, truncated int,        -- the length before cutting
   attrs text,
   primary key(run, n)              -- clustered: a run's spans lie together, and a step writes one page instead of two

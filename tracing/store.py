@@ -159,14 +159,14 @@ class Store:
         rows = self._all("select * from tool_calls where run_id=? order by step, call", (run_id,))
         # By span, in a query of its own: as a join on the view's text it took seconds for a run of 2,000 steps.
         query = (
-            "select lower(hex(s.span_id)) span_id, b.raw, w.text whole, w.raw whole_raw, s.whole is not s.result is_cut "
+            "select lower(hex(s.span_id)) span_id, b.raw, w.text whole, w.raw whole_raw "
             "from run r join span s on s.run=r.id left join body b on b.id=s.result left join body w on w.id=s.whole "
-            "where r.run_id=? and s.kind=2 and (s.whole is not s.result or b.raw is not null)"
+            "where r.run_id=? and s.kind=2 and (s.whole is not null or b.raw is not null)"
         )
         more = {row["span_id"]: row for row in self._all(query, (run_id,))}
         for row in rows:
             exact = more.get(row["span_id"])
-            row["whole"] = _exact(exact["whole"], exact["whole_raw"]) if exact is not None and exact["is_cut"] else None
+            row["whole"] = None if exact is None else _exact(exact["whole"], exact["whole_raw"])
             row["result"] = row["result"] if exact is None else _exact(row["result"], exact["raw"])
         return rows
 
