@@ -143,9 +143,7 @@ def test_ctrl_c_and_sigterm_close_the_record_and_print_the_totals(
     wait_for_row(tmp_path / "t.db", "select 1 from model_calls" if which == "hang_model" else OPEN_CALL)
     time.sleep(0.05)
     process.send_signal(number)
-    started = time.monotonic()
     returned, out, err = finish(process)
-    assert time.monotonic() - started < 5
     assert (returned, out) == (code, "")
     assert f"{word} after {0 if which == 'hang_model' else 1} step" in err
     assert "Traceback" not in err

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from agent import Agent, Limits, Message, ModelError, ScriptedModel, Toolbox, ToolCall, run_sync, tool
+from agent import Agent, Limits, Message, ModelError, OpenAIModel, ScriptedModel, Toolbox, ToolCall, run_sync, tool
 from agent.cli import cli as agent_cli
 from agent.history import UNANSWERED, answered_history
-from tests.model_server import KEY, Reply, delta, model_server
+from tests.model_server import KEY, Reply, call, completion, delta, model_server
 from tests.processes import finish, rows, spawn, start, wait_for_row
 from tests.readme_session import on_terminal
 from tracing import Recorder
@@ -212,3 +212,40 @@ def test_a_signal_during_a_stream_closes_the_record(
     assert "Traceback" not in err
     assert rows(tmp_path / "traces.db", "select status from runs") == [("cancelled",)]
     assert rows(tmp_path / "traces.db", "select error from model_calls") == [("cancelled",)]
+
+
+def test_a_task_cancelled_during_a_stream_ends_its_process_and_is_recorded_as_cancelled(tmp_path: Path) -> None:
+    events = [delta(content="to "), 30.0, delta("stop")]
+    with model_server([Reply(events=events)]) as server:
+        body = f"""
+from agent import OpenAIModel
+heard = []
+async def main():
+    model = OpenAIModel("m", base_url={server.url!r}, api_key="k", stream=True)
+    with Recorder("t.db") as recorder:
+        task = asyncio.create_task(recorder.run(Agent(model=model), "q", tell=heard.append))
+        while len(heard) < 2:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            print("cancelled after", heard[1].text)
+asyncio.run(main())
+"""
+        assert finish(start(tmp_path, body), seconds=20) == (0, "cancelled after to \n", "")
+    assert rows(tmp_path / "t.db", "select status from runs") == [("cancelled",)]
+    assert rows(tmp_path / "t.db", "select error from model_calls") == [("cancelled",)]
+
+
+def test_two_calls_of_one_answer_over_http_are_run_and_answered_in_order(tmp_path: Path) -> None:
+    both = [call("add", '{"a": 1, "b": 2}', "x"), call("add", '{"a": 3, "b": 4}', "y")]
+    with model_server([completion(None, both), completion("3 and 7")]) as server:
+        model = OpenAIModel("m", base_url=server.url, api_key=KEY)
+        with Recorder(tmp_path / "t.db") as recorder:
+            recorder.run_sync(Agent(model=model, tools=Toolbox([add])), "q")
+    assert [(one["tool_call_id"], one["content"]) for one in server.requests[1]["messages"][2:]] == [
+        ("x", "3"), ("y", "7")
+    ]  # fmt: skip
+    found = rows(tmp_path / "t.db", "select call, call_id, result from tool_calls")
+    assert found == [(1, "x", "3"), (2, "y", "7")]
