@@ -45,8 +45,13 @@ def why(result: Result) -> str:
 
 def next_command(run: str, db: str) -> str:
     """The command that shows a run, by its id or as `last`."""
+    return f"viewer show {run[:8]}{store_option(db)}"
+
+
+def store_option(db: str) -> str:
+    """What a command needs to find this store, "" where it would find it anyway."""
     default = os.environ.get("PLAYHEAD_DB") or DEFAULT_DB
-    return f"viewer show {run[:8]}" + ("" if db == default else f" --db {shlex.quote(db)}")
+    return "" if db == default else f" --db {shlex.quote(db)}"
 
 
 def result_as_json(result: Result, error: str | None, db: str) -> dict[str, Any]:

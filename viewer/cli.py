@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.command_line import Commands, Failure, run
+from agent.reporting import DEFAULT_DB, store_option
 from agent.terminal import json_text
 from tracing.errors import NoSuchRun, StoreError
 from tracing.reference import Reference, parse_reference
@@ -20,9 +21,6 @@ from viewer.objects import list_of, listed, plain, shown
 if TYPE_CHECKING:
     from tracing.filters import Filter
     from tracing.store import Store
-    from viewer.trees import Tree
-
-DEFAULT_DB = "traces.db"
 
 
 STOPS = (
@@ -121,15 +119,15 @@ def show(
 ) -> None:  # fmt: skip
     """Show one run: its steps, calls and results in time, then its answer."""
     with _store(context, db) as store:
-        from viewer.trees import read_tree
+        from viewer.trees import check_place, next_commands, read_tree
 
         reference, run_id = _find(store, run)
         tree = read_tree(store, run_id)
-        _check_place(tree, reference)
+        check_place(tree, reference)
         said = store.conversation(run_id) if messages else None
         history = store.history(run_id) if messages else []
         log = store.events(run_id) if events else None
-        following = _next_of(tree, reference, _where(context, db))
+        following = next_commands(tree, reference, _where(context, db))
         if as_json:
             click.echo(json_text(shown(tree, reference, said, log, following)))
             return
@@ -257,10 +255,7 @@ def _path(context: click.Context, db: str | None) -> str:
 
 def _where(context: click.Context, db: str | None) -> str:
     """The option that a next command needs to find the same store."""
-    import shlex
-
-    path = _path(context, db)
-    return "" if path in (os.environ.get("PLAYHEAD_DB") or DEFAULT_DB,) else f" --db {shlex.quote(path)}"
+    return store_option(_path(context, db))
 
 
 def _find(store: "Store", text: str) -> tuple[Reference, str]:
@@ -288,34 +283,6 @@ def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
 
 def _last_step(store: "Store", run_id: str) -> int:
     return max((row["step"] for row in store.model_calls(run_id)), default=1)
-
-
-def _check_place(tree: "Tree", reference: Reference) -> None:
-    """Raises NoSuchRun for a step or call that the run has not."""
-    if reference.step is None:
-        return
-    step = next((one for one in tree.steps if one.number == reference.step), None)
-    if step is None:
-        raise NoSuchRun(f"run {tree.short} has no step {reference.step}: it has {len(tree.steps)}")
-    if reference.call is not None and not any(one.row["call"] == reference.call for one in step.calls):
-        raise NoSuchRun(
-            f"step {reference.step} of run {tree.short} has no call {reference.call}: it has {len(step.calls)}"
-        )
-
-
-def _next_of(tree: "Tree", reference: Reference, where: str) -> list[str]:
-    """The commands that are most useful after a run was shown, the best first."""
-    if not tree.steps:
-        return [f"viewer show {tree.short} --events{where}"]
-    cut = [call for step in tree.steps for call in step.calls if call.row["truncated"]]
-    last = f"viewer context {tree.short}:{tree.steps[-1].number}{where}"
-    commands = [last, f"viewer show {tree.short} --full{where}", f"viewer show {tree.short} --events{where}"]
-    if reference.step is None and cut:
-        first = cut[0].row
-        commands.insert(0, f"viewer show {tree.short}:{first['step']}.{first['call']} --full{where}")
-    if reference.step is not None:
-        commands.insert(0, f"viewer context {tree.short}:{reference.step}{where}")
-    return list(dict.fromkeys(commands))
 
 
 def main() -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tracing.errors import NoSuchRun
+from tracing.reference import Reference
 from tracing.store import Row, Store
 
 
@@ -76,6 +78,34 @@ def build_tree(
     timings = [timing for step in steps for timing in (step.timing, *(call.timing for call in step.calls))]
     ends = [timing.end if timing.end is not None else timing.start for timing in timings]
     return Tree(run, short, tuple(steps), max([run["duration_ms"] or 0.0, *ends, 0.001]))
+
+
+def check_place(tree: Tree, reference: Reference) -> None:
+    """Raises NoSuchRun for a step or call that the run has not."""
+    if reference.step is None:
+        return
+    step = next((one for one in tree.steps if one.number == reference.step), None)
+    if step is None:
+        raise NoSuchRun(f"run {tree.short} has no step {reference.step}: it has {len(tree.steps)}")
+    if reference.call is not None and not any(one.row["call"] == reference.call for one in step.calls):
+        raise NoSuchRun(
+            f"step {reference.step} of run {tree.short} has no call {reference.call}: it has {len(step.calls)}"
+        )
+
+
+def next_commands(tree: Tree, reference: Reference, where: str) -> list[str]:
+    """The commands that are most useful after a run was shown, the best first."""
+    if not tree.steps:
+        return [f"viewer show {tree.short} --events{where}"]
+    cut = [call for step in tree.steps for call in step.calls if call.row["truncated"]]
+    last = f"viewer context {tree.short}:{tree.steps[-1].number}{where}"
+    commands = [last, f"viewer show {tree.short} --full{where}", f"viewer show {tree.short} --events{where}"]
+    if reference.step is None and cut:
+        first = cut[0].row
+        commands.insert(0, f"viewer show {tree.short}:{first['step']}.{first['call']} --full{where}")
+    if reference.step is not None:
+        commands.insert(0, f"viewer context {tree.short}:{reference.step}{where}")
+    return list(dict.fromkeys(commands))
 
 
 def _timing(row: Row, begin: str) -> Timing:
