@@ -23,7 +23,7 @@ from agent.terminal import json_text, visible
 if TYPE_CHECKING:
     from agent.agents import Agent
     from agent.messages import Message
-    from agent.ports import FirstToken, Retried, TextDelta
+    from agent.ports import FirstToken, Retried, Tell, TextDelta
     from agent.values import Result, Step
     from tracing.recorder import Recorder
 
@@ -50,8 +50,9 @@ def ask(question: str, **given: Any) -> None:
     if not question.strip():
         raise usage_error("the question is empty: write it as one argument, or - to read it from stdin")
     options = Options(**given)
-    (agent, notes), metadata = agent_for(options), metadata_of(options)
-    with _recorder(options) as recorder:
+    (agent, notes, source), metadata = agent_for(options), metadata_of(options)
+    options = replace(options, source=source)
+    with recorder_for(options) as recorder:
         history = _history(options)
         turn = Turn(recorder, agent, options, metadata)
         turn.introduce(notes)
@@ -63,8 +64,9 @@ def ask(question: str, **given: Any) -> None:
 def chat(**given: Any) -> None:
     """Ask one question after the other, read from stdin line by line; an empty stdin ends it."""
     options = Options(**given)
-    (agent, notes), metadata = agent_for(options), metadata_of(options)
-    with _recorder(options) as recorder:
+    (agent, notes, source), metadata = agent_for(options), metadata_of(options)
+    options = replace(options, source=source)
+    with recorder_for(options) as recorder:
         history: Sequence[Message | Mapping[str, Any]] = _history(options)
         session = options.session or f"chat-{os.urandom(4).hex()}"
         turn = Turn(recorder, agent, options, metadata)
@@ -97,7 +99,7 @@ def demo(**given: Any) -> None:
         for line in step_lines(step, size=500):
             click.echo(line)
 
-    with _recorder(options) as recorder:
+    with recorder_for(options) as recorder:
         turn = Turn(recorder, agent, options, metadata_of(options))
         if options.json or options.quiet:
             sys.exit(turn.take(QUESTION, (), options.session))
@@ -110,7 +112,7 @@ def demo(**given: Any) -> None:
 @options_for(run=False)
 def tools(docs: str | None, agent: str | None, json: bool) -> None:
     """Show the system prompt and the tools' schemas, as sent to the model."""
-    chosen, _ = agent_for(Options(db=DEFAULT_DB, docs=docs, agent=agent))
+    chosen, _, _ = agent_for(Options(db=DEFAULT_DB, docs=docs, agent=agent))
     schemas = [schema.to_dict() for schema in chosen.tools.schemas]
     if json:
         click.echo(json_text({"schema": 1, "agent": chosen.name, "system": chosen.system, "tools": schemas}))
@@ -133,6 +135,13 @@ class Turn:
         self._recorder, self._agent, self._options, self._metadata = recorder, agent, options, metadata
         self._live = None if options.json or not sys.stdout.isatty() else LiveText()
 
+    @property
+    def tell(self) -> "Tell":
+        """What is to hear of a streamed answer."""
+        from agent.ports import unheard
+
+        return unheard if self._live is None else self._live.hear
+
     def say(self, text: str) -> None:
         if self._options.quiet:
             return
@@ -150,21 +159,27 @@ class Turn:
 
     def take(self, question: str, history: "Sequence[Message | Mapping[str, Any]]", session: str | None) -> int:
         """Runs one question and returns the exit code."""
+        options = self._options
+        self.messages = history
+        return self.perform(
+            self._recorder.run(
+                self._agent,
+                question,
+                history=history,
+                session=session,
+                tags=options.tags,
+                metadata=self._metadata,
+                source=options.source,
+                on_step=self.on_step,
+                tell=self.tell,
+            )
+        )
+
+    def perform(self, work: "Coroutine[Any, Any, Result]") -> int:
+        """Waits for a run, prints what came of it, and returns the exit code."""
         from agent.errors import ModelError
-        from agent.ports import unheard
 
         options, failure = self._options, None
-        self.messages = history
-        work = self._recorder.run(
-            self._agent,
-            question,
-            history=history,
-            session=session,
-            tags=options.tags,
-            metadata=self._metadata,
-            on_step=self.on_step,
-            tell=unheard if self._live is None else self._live.hear,
-        )
         interrupt = _Interrupt()
         try:
             # stdout is the answer: what a tool prints goes where the steps go.
@@ -246,13 +261,14 @@ class _Interrupt:
         return await work
 
 
-def _recorder(options: Options) -> "Recorder":
+def recorder_for(options: Options) -> "Recorder":
+    """The recorder that the options ask for. Raises Failure."""
     from agent.stderr_log import log_to_stderr
     from tracing.errors import StoreError
     from tracing.recorder import Recorder
 
     try:
-        return Recorder(options.db, log=log_to_stderr(options.log), strict=True)
+        return Recorder(options.db, log=log_to_stderr(options.log), redact=not options.no_redact, strict=True)
     except StoreError as error:
         raise usage_error(str(error)) from error
 

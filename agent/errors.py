@@ -4,6 +4,7 @@
     ├── ModelError            the model or its provider failed; carries the result so far
     ├── ScriptExhausted       a scripted model was asked for more than it holds
     ├── ScriptError           a script is malformed, or holds answers that nobody asked for
+    ├── ReplayedError         what a recorded model or tool raised, raised again
     └── ToolDefinitionError   a tool that could never be called, or has a bad or double name
 
 Stopping is a value (`Result.stop`); only failures raise. What the model should see is an observation.
@@ -47,6 +48,19 @@ class ScriptExhausted(AgentError):
 
 class ToolDefinitionError(AgentError, ValueError):
     """A function cannot be a tool; the text says what to change."""
+
+
+class ReplayedError(AgentError):
+    """A recorded failure, raised again; its type has the name of the recorded one."""
+
+
+def replayed_error(text: str) -> ReplayedError:
+    """The error whose `described` form is `text`: `Type: words`."""
+    kind, colon, words = text.partition(": ")
+    if not kind.isidentifier():
+        kind, colon, words = ReplayedError.__name__, ": ", text
+    made: ReplayedError = type(kind, (ReplayedError,), {"__module__": __name__})(*([words] if colon else []))
+    return made
 
 
 def described(error: BaseException) -> str:

@@ -4,6 +4,7 @@ Both ends of a run are needed, the model's own answer and a limit, because a mod
 each step costs money. `Limits` is a value; `Meter` is the budget that counts one run against it.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ class Limits:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value}")
+
+
+def as_plain(limits: Limits) -> dict[str, int | float]:
+    """The limits that are set, by name."""
+    return {name: value for name, value in dataclasses.asdict(limits).items() if value is not None}
 
 
 class Meter:

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.agents import Agent
@@ -14,12 +15,19 @@ class LoadError(Exception):
     """What was named cannot be loaded; the text is one sentence that says what to do."""
 
 
-def load_agent(name: str) -> Agent:
-    """The Agent of `module:attribute`; the current folder can be imported from. Raises LoadError."""
+DOCS = "docs:"
+"""What names the documentation agent, of the embedded documents or, with a folder behind it, of others."""
+
+
+def load_agent(name: str, folder: str | Path | None = None) -> Agent:
+    """The Agent of `module:attribute`, importable from `folder` (the current one), or the documentation agent of
+    `docs:` or `docs:DIR`. Raises LoadError."""
+    if name.startswith(DOCS):
+        return docs_agent(name.removeprefix(DOCS) or None)[0]
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise LoadError(f"{name!r} names no agent: write MODULE:ATTRIBUTE, e.g. myapp.agents:support")
-    if (here := os.getcwd()) not in sys.path:
+    if (here := str(folder or os.getcwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
@@ -36,6 +44,20 @@ def load_agent(name: str) -> Agent:
     agents = [key for key, value in vars(module).items() if isinstance(value, Agent)]
     hint = f"; its agents: {', '.join(agents)}" if agents else ""
     raise LoadError(f"the module {module_name} {what}{hint}")
+
+
+def docs_agent(folder: str | Path | None, model: Model | None = None) -> tuple[Agent, Sequence[str]]:
+    """The documentation agent, and what is to be said of its documents; without a folder, of the embedded ones.
+    Raises LoadError."""
+    from agent.docs import SYSTEM_PROMPT, Docs, DocsError, docs_toolbox
+    from agent.models.keyword import KeywordModel
+
+    try:
+        docs = Docs(folder if folder is not None else embedded_docs())
+    except DocsError as error:
+        raise LoadError(str(error)) from error
+    model = KeywordModel() if model is None else model
+    return Agent(name="docs", model=model, tools=docs_toolbox(docs), system=SYSTEM_PROMPT), docs.faults
 
 
 def load_model(spec: str | None, body: str | None = None, *, stream: bool = False) -> Model:

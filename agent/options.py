@@ -36,6 +36,8 @@ class Options:
     json: bool = False
     quiet: bool = False
     log: str = "off"
+    no_redact: bool = False
+    source: str | None = None
 
 
 def usage_error(text: str) -> Failure:
@@ -62,6 +64,7 @@ def options_for(*, run: bool = True, agent: bool = True) -> Callable[[Callable[.
             click.option("--session", metavar="ID", help="The conversation that this goes on with."),
             click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag for the run; may be repeated."),
             click.option("--meta", "metadata", metavar="K=V", multiple=True, help="Metadata; may be repeated."),
+            click.option("--no-redact", is_flag=True, help="Record secrets as they are said."),
             click.option("--quiet", is_flag=True, help="Print the answer and nothing else."),
             click.option("--log", type=click.Choice(["json", "console", "off"]), default="off", show_default=True,
                          help="Log events to stderr."),
@@ -85,11 +88,11 @@ def options_for(*, run: bool = True, agent: bool = True) -> Callable[[Callable[.
     return decorate
 
 
-def agent_for(options: Options) -> "tuple[Agent, Sequence[str]]":
-    """The agent that the options ask for, and what is to be said of its documents. Raises Failure."""
-    from agent.docs import SYSTEM_PROMPT, Docs, DocsError, docs_toolbox
+def agent_for(options: Options) -> "tuple[Agent, Sequence[str], str]":
+    """The agent that the options ask for, what is to be said of its documents, and how it can be loaded again. Raises
+    Failure."""
     from agent.errors import AgentError
-    from agent.loading import LoadError, embedded_docs, load_agent, load_model, text_or_file
+    from agent.loading import DOCS, LoadError, docs_agent, load_agent, text_or_file
 
     notes: Sequence[str] = ()
     try:
@@ -101,19 +104,14 @@ def agent_for(options: Options) -> "tuple[Agent, Sequence[str]]":
             if model is not None:
                 agent = replace(agent, model=model)
         else:
-            from agent.agents import Agent
-
-            docs = Docs(options.docs if options.docs is not None else embedded_docs())
-            notes = docs.faults
-            model = model or load_model("keyword")
-            agent = Agent(name="docs", model=model, tools=docs_toolbox(docs), system=SYSTEM_PROMPT)
+            agent, notes = docs_agent(options.docs, model)
         if options.system is not None:
             agent = replace(agent, system=text_or_file(options.system))
         if options.max_steps is not None:
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
-    except (LoadError, DocsError, AgentError) as error:
+    except (LoadError, AgentError) as error:
         raise usage_error(str(error)) from error
-    return agent, notes
+    return agent, notes, options.agent or f"{DOCS}{options.docs or ''}"
 
 
 def _model(options: Options) -> "Model | None":

@@ -98,6 +98,8 @@ class Response:
     """The model that answered, as the provider names it; None where it did not say."""
     raw: str | None = None
     """The provider's message as JSON text, only where it differs from `message`."""
+    replayed: bool = False
+    """Taken from a record: nobody was asked, and nothing was spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,23 +12,35 @@ if TYPE_CHECKING:
     from tracing.errors import NoSuchRun as NoSuchRun
     from tracing.errors import RecorderWarning as RecorderWarning
     from tracing.errors import StoreError as StoreError
+    from tracing.forking import fork as fork
     from tracing.ids import CountingIds as CountingIds
     from tracing.ids import RandomIds as RandomIds
     from tracing.recorder import Recorder as Recorder
+    from tracing.recording import Recording as Recording
+    from tracing.redaction import Redaction as Redaction
+    from tracing.replaying.replay import replay as replay
+    from tracing.replaying.report import Divergence as Divergence
+    from tracing.replaying.report import Report as Report
     from tracing.store import Store as Store
     from tracing.store import open_store as open_store
 
 _HOMES = {
     "CountingIds": "tracing.ids",
+    "Divergence": "tracing.replaying.report",
     "FixedClock": "tracing.clock",
     "NoSuchRun": "tracing.errors",
     "RandomIds": "tracing.ids",
     "Recorder": "tracing.recorder",
     "RecorderWarning": "tracing.errors",
+    "Recording": "tracing.recording",
+    "Redaction": "tracing.redaction",
+    "Report": "tracing.replaying.report",
     "Store": "tracing.store",
     "StoreError": "tracing.errors",
     "SystemClock": "tracing.clock",
+    "fork": "tracing.forking",
     "open_store": "tracing.store",
+    "replay": "tracing.replaying.replay",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

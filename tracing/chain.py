@@ -9,11 +9,14 @@ and a fork or the next turn of a conversation shares its prefix.
 """
 
 import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
 from agent.canonical import escaped, plain_text
-from agent.messages import Message
+from agent.messages import Message, ToolCall
 
 VERSION = "pm1"
 
@@ -59,6 +62,20 @@ def hash_of(parent: bytes | None, role: str, body: bytes | None, envelope: str |
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
+def message_of(role: str, content: str | None, envelope: str | None) -> Message:
+    """The message that a link was made of: `envelope_of` read backwards. Raises ValueError for no envelope."""
+    fields = json.loads(envelope) if envelope else {}
+    if not isinstance(fields, dict):
+        raise ValueError("an envelope must be an object")
+    calls = tuple(
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"], index=index)
+        for index, call in enumerate(fields.pop("tool_calls", ()))
+    )
+    answers = fields.pop("tool_call_id", None)
+    extra = plain_text(fields) if fields else ""
+    return Message(role=role, content=content, tool_calls=calls, tool_call_id=answers, extra=extra)
+
+
 def envelope_of(message: Message) -> str | None:
     """Canonical JSON of what a message holds beside its role and text; None for nothing."""
     # The two kinds that every step has, written out: as an object, through the encoder, they took 8 us of a step.
@@ -85,10 +102,26 @@ def _quoted(text: str) -> str:
     return escaped(encode_basestring(text))
 
 
+def cleaned(message: Message, clean: Callable[[str], str]) -> Message:
+    """`message` with each text as `clean` makes it; ids and names stay. The same object where nothing changes."""
+    content = None if message.content is None else clean(message.content)
+    extra = clean(message.extra) if message.extra else ""
+    calls = message.tool_calls
+    if calls:
+        arguments = [clean(call.arguments) for call in calls]
+        if any(new is not call.arguments for new, call in zip(arguments, calls, strict=True)):
+            calls = tuple(replace(call, arguments=new) for new, call in zip(arguments, calls, strict=True))
+    if content is message.content and extra == message.extra and calls is message.tool_calls:
+        return message
+    return replace(message, content=content, extra=extra, tool_calls=calls)
+
+
 class Chain:
     """The chain of one run. It remembers its last history, so that a step hashes only what is new."""
 
-    def __init__(self) -> None:
+    def __init__(self, clean: Callable[[str], str] | None = None) -> None:
+        """`clean` makes each text what is stored of it, e.g. without its secrets."""
+        self._clean = clean
         self.bodies: dict[str | None, Body] = {}
         """Bodies of texts that are about to be said, so that a long result is hashed once."""
         self._messages: tuple[Message, ...] = ()
@@ -105,6 +138,8 @@ class Chain:
             known, self.tip = 0, None
         new = []
         for message in messages[known:]:
+            if self._clean is not None:
+                message = cleaned(message, self._clean)
             self.tip = link(self.tip, message, self.bodies.get(message.tool_call_id))
             new.append(self.tip)
         self._messages = messages

@@ -15,6 +15,7 @@ class RunStarted(NamedTuple):
     span_id: bytes
     parent_span: bytes | None
     parent_run: str | None
+    fork_step: int | None
     kind: str
     session: str | None
     agent: str
@@ -43,6 +44,7 @@ class RunEnded(NamedTuple):
     cached: int | None
     reasoning: int | None
     unreported: int
+    redacted: int | None
 
 
 class Said(NamedTuple):
@@ -84,6 +86,8 @@ class Answered(NamedTuple):
     raw: Body | None
     attempts: int
     first_token_ns: int | None
+    cost: int | None
+    price: str | None
 
 
 class Called(NamedTuple):

@@ -21,7 +21,7 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 APPLICATION_ID = 0x706C6179  # "play": tells a trace store from any other SQLite file
-VERSION = 1
+VERSION = 2
 
 HOT_BUSY_MS = 50  # an event loop never waits longer than this for somebody else's write
 PATIENT_BUSY_MS = 10_000
@@ -74,6 +74,8 @@ def open_reading(path: Path) -> sqlite3.Connection:
         version = _refuse_foreign(connection, path)
         if version == 0:
             raise StoreError(f"{path} is empty, and no trace store yet: record a run into it, or give another path")
+        if version < VERSION:
+            connection = _newer_copy(connection, path)
         connection.execute("pragma query_only=1")
     except StoreError:
         connection.close()
@@ -220,6 +222,30 @@ def _read_copy(path: Path) -> sqlite3.Connection:
             raise
     memory.text_factory = _readable
     return memory
+
+
+def _newer_copy(older: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """A store of an older schema, as it would be after its migration: in memory, because a reader changes no file."""
+    from tracing.migrations import migrate
+
+    if path.stat().st_size > MAX_COPY:
+        raise StoreError(f"{path} is of an older schema and large: record one run into it, which brings it up to date")
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    older.backup(memory)
+    older.close()
+    migrate(memory)
+    memory.text_factory = _readable
+    return memory
+
+
+def memory_store() -> sqlite3.Connection:
+    """An empty store in memory."""
+    from tracing.migrations import migrate
+
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    migrate(connection)
+    connection.text_factory = _readable
+    return connection
 
 
 def _readable(data: bytes) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from tracing.clock import Clock
 from tracing.events import Log
 from tracing.ids import Ids
+from tracing.redaction import Redaction
 from tracing.spans import Spans
 from tracing.writer import Writer
 
@@ -20,6 +21,17 @@ class Instruments:
     ids: Ids
     spans: Spans
     log: Log | None
+    redaction: Redaction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a run comes from, when it is not simply live."""
+
+    kind: str = "live"
+    parent_run: str | None = None
+    fork_step: int | None = None
+    """The first step that was not taken from the parent's record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +42,5 @@ class Labels:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
     version: str | None = None
+    source: str | None = None
+    """How a command can load the agent again: `module:attribute`, or `docs:DIR`."""

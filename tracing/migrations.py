@@ -14,14 +14,33 @@ migrations = Migrations("playhead")
 @migrations()
 def m001_first(db: Database) -> None:
     _script(db, "schema.sql")
-    _script(db, "views.sql")
     db.execute("insert into meta(key, value) values('epoch', 1)")
-    db.execute("pragma user_version=1")
+
+
+@migrations()
+def m002_seals(db: Database) -> None:
+    """`seal`: see tracing/seal.py. `redacted`: secrets that were taken out, null for a run before redaction.
+    `imported_ns`: when the run came from another store."""
+    db.execute("alter table run add column seal blob")
+    db.execute("alter table run add column redacted int")
+    db.execute("alter table run add column imported_ns int")
+    db.execute("alter table span add column seal blob")
+    db.execute("alter table event add column seal blob")
+    db.execute("alter table annotation add column seal blob")
+    _views(db)
+    db.execute("pragma user_version=2")
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Brings the file to `tracing.file.VERSION`."""
     migrations.apply(Database(connection))
+
+
+def _views(db: Database) -> None:
+    """The views as they are now: they hold nothing, so the newest step makes them all anew."""
+    for name in db.view_names():
+        db.execute(f"drop view {name}")
+    _script(db, "views.sql")
 
 
 def _script(db: Database, name: str) -> None:

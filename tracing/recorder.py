@@ -21,7 +21,8 @@ from tracing.clock import Clock, SystemClock
 from tracing.errors import StoreError, warn
 from tracing.events import Log
 from tracing.ids import Ids, RandomIds
-from tracing.instruments import Instruments, Labels
+from tracing.instruments import Instruments, Labels, Origin
+from tracing.redaction import Redaction
 from tracing.run_trace import RunTrace
 from tracing.spans import Spans
 from tracing.traced import TracedModel, TracedTools
@@ -47,9 +48,11 @@ class Recorder:
         ids: Ids | None = None,
         span_processors: "Sequence[SpanProcessor]" = (),
         log: Log | None = None,
+        redact: bool | Redaction = True,
         strict: bool = False,
     ) -> None:
-        """With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
+        """Secrets are taken out of every text before it is stored; `redact` may be a `Redaction` with patterns of your
+        own, or False. With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
         self._instruments: Instruments | None = None
@@ -62,7 +65,8 @@ class Recorder:
                 raise
             warn(f"runs are not recorded: {error}")
             return
-        self._instruments = Instruments(writer, clock, ids, self._spans, log)
+        redaction = redact if isinstance(redact, Redaction) else Redaction() if redact else None
+        self._instruments = Instruments(writer, clock, ids, self._spans, log, redaction)
         self._close_writer = weakref.finalize(self, writer.close)  # at exit too, should nobody close it
 
     async def run(
@@ -78,9 +82,12 @@ class Recorder:
         on_step: Callable[[Step], None] | None = None,
         tell: Tell = unheard,
         budget: Budget | None = None,
+        source: str | None = None,
+        origin: Origin = Origin(),
     ) -> Result:
         """As `agent.run`, recorded. `session` names a conversation, `tags` and `metadata` are for finding the run
-        again, `version` is that of your program. Raises what `agent.run` raises, and TypeError for metadata that is no
+        again, `version` is that of your program, `source` (`module:attribute`) says where a command finds the agent; `origin`
+        is for runs that come from a record. Raises what `agent.run` raises, and TypeError for metadata that is no
         mapping."""
         first = opening(agent.system, history, question)
         if self._instruments is None:
@@ -94,8 +101,9 @@ class Recorder:
             tags=(tags,) if isinstance(tags, str) else tuple(str(tag) for tag in tags),
             metadata=None if metadata is None else dict(metadata),
             version=version,
+            source=source,
         )
-        trace = self.last = RunTrace(self._instruments, agent, model.info, question, first, labels)
+        trace = self.last = RunTrace(self._instruments, agent, model.info, question, first, labels, origin)
         traced = replace(agent, model=TracedModel(model, trace), tools=TracedTools(agent.tools, trace))
         with trace.current():
             try:

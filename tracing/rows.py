@@ -12,6 +12,7 @@ from typing import Any
 from tracing import facts
 from tracing.chain import Body, Link
 from tracing.process import born, host
+from tracing.seal import digest, seal_of, span_digest
 
 _REMEMBERED = 4096
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -19,27 +20,29 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
 _MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
 _RUN = (
-    "insert into run(run_id,trace_id,span_id,parent_span,parent_run,kind,session,agent,model,process,start_ns,question,"
-    "start_tip,settings,tools,attrs) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    "insert into run(run_id,trace_id,span_id,parent_span,parent_run,fork_step,kind,session,agent,model,process,start_ns,"
+    "question,start_tip,settings,tools,attrs) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _RUN_END = (
     "update run set end_ns=?,duration_ns=?,stop=?,error=?,answer=?,tip=?,steps=?,tool_calls=?,inp=?,out=?,cached=?,"
-    "reasoning=?,unreported=? where id=?"
+    "reasoning=?,unreported=?,redacted=? where id=?"
 )
+_SEAL = "update run set seal=? where id=?"
 _CHAT = (
     "insert into span(run,n,span_id,parent_id,kind,step,start_ns,name,model,provider,request_tip,settings,tools) "
     "values(?,?,?,?,1,?,?,'chat',?,?,?,?,?)"
 )
 _CHAT_END = (
     "update span set end_ns=?,duration_ns=?,error=?,response_model=?,finish=?,inp=?,out=?,cached=?,cache_write=?,"
-    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=? where run=? and n=?"
+    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=?,cost=?,price=? where run=? and n=?"
 )
 _TOOL = "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
 _TOOL_END = "update span set end_ns=?,duration_ns=?,error=?,result=?,whole=?,chars=?,truncated=? where run=? and n=?"
 _SPAN = "insert into span(run,n,span_id,parent_id,kind,step,start_ns,name) values(?,?,?,?,3,?,?,?)"
 _SPAN_END = "update span set end_ns=?,duration_ns=?,error=?,attrs=? where run=? and n=?"
-_EVENT = "insert into event(run,span_id,step,time_ns,level,name,fields) values(?,?,?,?,?,?,?)"
-_TAG = "insert into annotation(id,run_id,time_ns,kind,value) values(?,?,?,'tag',?)"
+_SPAN_SEAL = "update span set seal=? where run=? and n=?"
+_EVENT = "insert into event(run,span_id,step,time_ns,level,name,fields,seal) values(?,?,?,?,?,?,?,?)"
+_TAG = "insert into annotation(id,run_id,time_ns,kind,value,seal) values(?,?,?,'tag',?,?)"
 
 
 class Rows:
@@ -96,26 +99,29 @@ class Rows:
         row = self.connection.execute(
             _RUN,
             (
-                fact.run_id, fact.trace_id, fact.span_id, fact.parent_span, fact.parent_run, fact.kind,
+                fact.run_id, fact.trace_id, fact.span_id, fact.parent_span, fact.parent_run, fact.fork_step, fact.kind,
                 _clean(fact.session), _clean(fact.agent), _clean(fact.model), self._process, fact.start_ns,
                 self._body(fact.question), tip, self._body(fact.settings), self._body(fact.tools), fact.attrs,
             ),
         ).lastrowid  # fmt: skip
         self._remember(self._runs, fact.run_id, row)
         for number, tag in enumerate(fact.tags):
-            self.connection.execute(_TAG, (f"{fact.run_id}-{number}", fact.run_id, fact.start_ns, _clean(tag)))
+            note = (f"{fact.run_id}-{number}", fact.run_id, fact.start_ns, _clean(tag))
+            self.connection.execute(_TAG, (*note, digest(note)))
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
         answer = None if fact.answer is None else self._body(fact.answer)
         tip = None if fact.tip is None else self._message(fact.tip)
+        run = self._run(fact.run_id)
         self.connection.execute(
             _RUN_END,
             (
                 fact.end_ns, fact.duration_ns, fact.stop, _clean(fact.error), answer, tip, fact.steps, fact.tool_calls,
                 _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.reasoning), fact.unreported,
-                self._run(fact.run_id),
+                fact.redacted, run,
             ),
         )  # fmt: skip
+        self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
     def _said(self, fact: facts.Said) -> None:
         link = fact.link
@@ -140,7 +146,8 @@ class Rows:
             (
                 fact.end_ns, fact.duration_ns, _clean(fact.error), _clean(fact.response_model), _clean(fact.finish),
                 _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.cache_write), _int(fact.reasoning),
-                response, raw, fact.attempts, fact.first_token_ns, self._run(fact.run_id), fact.number,
+                response, raw, fact.attempts, fact.first_token_ns, fact.cost, fact.price, self._run(fact.run_id),
+                fact.number,
             ),
         )  # fmt: skip
 
@@ -175,12 +182,13 @@ class Rows:
         self.connection.execute(
             _SPAN_END, (fact.end_ns, fact.duration_ns, _clean(fact.error), fact.attrs, run, fact.number)
         )
+        self.connection.execute(_SPAN_SEAL, (span_digest(self.connection, run, fact.number), run, fact.number))
 
     def _logged(self, fact: facts.Logged) -> None:
         run = None if fact.run_id is None else self._run(fact.run_id)
-        self.connection.execute(
-            _EVENT, (run, fact.span_id, fact.step, fact.time_ns, fact.level, _clean(fact.name), fact.fields)
-        )
+        span = None if fact.span_id is None else fact.span_id.hex()
+        line = (fact.step, fact.time_ns, fact.level, _clean(fact.name), fact.fields)
+        self.connection.execute(_EVENT, (run, fact.span_id, *line, digest((fact.run_id, span, *line))))
 
     def _body(self, body: Body) -> int:
         row = self._bodies.get(body.hash)

@@ -7,15 +7,18 @@ the run does.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry.trace import Span
 from structlog.contextvars import get_contextvars
 
 from agent.agents import Agent
-from agent.canonical import column_text, to_text
+from agent.canonical import column_text, to_json, to_text
 from agent.errors import ModelError, described
+from agent.limits import as_plain as limits_as_plain
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
@@ -24,7 +27,7 @@ from tracing.chain import Body, Chain, body_of
 from tracing.errors import warn
 from tracing.events import Event
 from tracing.facts import Fact, Said
-from tracing.instruments import Instruments, Labels
+from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import Inside, OpenCall, Place, here
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
@@ -38,6 +41,7 @@ class RunTrace:
         question: str,
         opening: tuple[Message, ...],
         labels: Labels,
+        origin: Origin = Origin(),
     ) -> None:
         """Begins the run: its row is written before anything else happens."""
         self._write, self._clock = instruments.writer.write, instruments.clock
@@ -45,15 +49,21 @@ class RunTrace:
         self.run_id = instruments.ids.new(16).hex()
         self._usages: list[Usage] = []
         self._returned = 0
-        self._chain = Chain()
+        redaction = instruments.redaction
+        self._redactor = None if redaction is None else redaction.for_run()
+        self._clean: Callable[[str], str] = _as_it_is if self._redactor is None else self._redactor.text
+        self._chain = Chain(None if self._redactor is None else self._redactor.text)
         self._numbers = itertools.count(1)  # its next() is one step also between threads
         self._unrun: dict[int, ToolCall] = {}
         self._unrun_of = 0
         self._open_tools = 0
         self._start_ns = self._clock.monotonic_ns()
-        self._settings = body_of(to_text(agent.settings))
+        # In the order in which a replay looks at them, because secrets are numbered as they come: settings, tools,
+        # then what is said.
+        self._settings = body_of(self._clean(to_text(agent.settings)))
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = self._tools_body(agent.tools.schemas)
+        said = [Said(link) for link in self._chain.extend(opening)]
         self._bound = get_contextvars()
 
         above = here.get()
@@ -65,28 +75,37 @@ class RunTrace:
             lambda: genai.agent_attributes(agent.name, model.name, labels.session, self.run_id),
         )
         self.trace_id, self.span_id = trace_id(self._span), span_id(self._span)
-        attrs: dict[str, Any] = {"metadata": labels.metadata, "version": labels.version, "bound": self._bound}
+        attrs: dict[str, Any] = {
+            "metadata": labels.metadata,
+            "version": labels.version,
+            "bound": self._bound,
+            "limits": limits_as_plain(agent.limits),
+            "system": agent.system is not None,
+            "source": labels.source,
+            "redaction": redaction and redaction.to_plain(),
+        }
         if above is not None and caller is not None and span_id(caller) != above.span:
             attrs["under"] = above.span.hex()  # the call whose tool started this run within a span of its own
         attrs = {key: value for key, value in attrs.items() if value}
-        said = [Said(link) for link in self._chain.extend(opening)]
+        parent_run = origin.parent_run or (None if above is None else above.trace.run_id)
         started = facts.RunStarted(
             self.run_id,
             self.trace_id,
             self.span_id,
             None if caller is None else span_id(caller),
-            None if above is None else above.trace.run_id,
-            "live",
-            labels.session,
+            parent_run,
+            origin.fork_step,
+            origin.kind,
+            labels.session and self._clean(labels.session),
             agent.name,
             model.name,
             now,
-            body_of(question),
+            body_of(self._clean(question)),
             self._tip(),
             self._settings,
             self._tools,
-            column_text(attrs) if attrs else None,
-            labels.tags,
+            self._clean(column_text(attrs)) if attrs else None,
+            tuple(map(self._clean, labels.tags)),
         )
         self._write([*said, started])
         self._tell(events.run_started(agent.name, model.name, labels.session, started.kind))
@@ -141,15 +160,16 @@ class RunTrace:
         self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         # What follows at once, the first tool call or the run's end, makes it durable.
-        raw = None if response.raw is None else body_of(response.raw)
-        ended = self._answered(call, None, usage, response, self._tip(), raw)
+        raw = _raw_of(response)
+        body = None if raw is None else body_of(_clean_json(raw, self._clean))
+        ended = self._answered(call, None, usage, response, self._tip(), body)
         self._put(said, ended, linger=True)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
         self._spans.end(call.span, ended.end_ns, None, lambda: genai.response_attributes(response))
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
-        ended = self._answered(call, _said(error), Usage(), None, None, None)
+        ended = self._answered(call, self._clean(_said(error)), Usage(), None, None, None)
         self._put((), ended)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, None), call)
@@ -161,13 +181,14 @@ class RunTrace:
             call.first_token_ns = self._clock.monotonic_ns() - call.start_ns
         elif isinstance(what, Retried):
             call.attempts += 1
-            fields = {"step": call.step, "attempt": what.attempt, "error": what.error}
+            fields = {"step": call.step, "attempt": what.attempt, "error": self._clean(what.error)}
             self.logged("warning", "model.retried", fields, call.place)
             self._tell(events.Event("warning", "model.retried", fields), call)
 
     # Tool calls
 
     def called(self, tool_call: ToolCall) -> OpenCall:
+        tool_call = self._cleaned(tool_call)
         now = self._clock.wall_ns()
         name = f"execute_tool {tool_call.name}"
         span = self._spans.start(name, self._span, now, lambda: genai.tool_attributes(tool_call))
@@ -184,9 +205,12 @@ class RunTrace:
 
     def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
         self._returned += 1
-        shown = self._chain.bodies[tool_call.id] = body_of(observation.shown)
+        shown_text, whole_text = observation.shown, observation.whole
+        if self._redactor is not None:
+            shown_text, whole_text = self._redactor.cut(shown_text, whole_text)
+        shown = self._chain.bodies[tool_call.id] = body_of(shown_text)
         # Most results are shown whole, perhaps with a word of ours behind; then there is no second text to keep.
-        whole = None if observation.shown.startswith(observation.whole) else body_of(observation.whole)
+        whole = None if shown_text.startswith(whole_text) else body_of(whole_text)
         chars = len(observation.whole)
         ended = facts.Returned(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), observation.error, shown, whole,
@@ -196,16 +220,16 @@ class RunTrace:
         # The last one of a step is followed at once by the next request or the run's end.
         self._put((), ended, linger=self._open_tools == 0)
         if self._log is not None:
-            self._tell(events.tool_answered(tool_call, ended), call)
+            self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
 
     def call_failed(self, call: OpenCall, tool_call: ToolCall, error: BaseException) -> None:
         ended = facts.Returned(
-            self.run_id, call.number, self._clock.wall_ns(), self._since(call), _said(error), None, None, None, False
+            self.run_id, call.number, self._clock.wall_ns(), self._since(call), self._clean(_said(error)), None, None, None, False
         )  # fmt: skip
         self._put((), ended)
         if self._log is not None:
-            self._tell(events.tool_answered(tool_call, ended), call)
+            self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
 
     def _declined(self, messages: tuple[Message, ...]) -> None:
@@ -219,15 +243,17 @@ class RunTrace:
     def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
         """A line that was logged within the run."""
         now = self._clock.wall_ns()
-        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, name, column_text(fields)))
+        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, self._clean(name),
+                                   self._clean(column_text(fields))))  # fmt: skip
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
         number = next(self._numbers)
-        self._put((), facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, name))
+        self._put((), facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, self._clean(name)))
         return number
 
     def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
-        attrs = column_text(attributes) if attributes else None
+        attrs = self._clean(column_text(attributes)) if attributes else None
+        error = error and self._clean(error)
         self._put((), facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs))
 
     # The end
@@ -235,7 +261,7 @@ class RunTrace:
     def finished(self, result: Result) -> None:
         self._declined(result.messages)
         said = [Said(link) for link in self._chain.extend(result.messages)]
-        answer = None if result.answer is None else body_of(result.answer)
+        answer = None if result.answer is None else body_of(self._clean(result.answer))
         self._end(said, result.stop, None, answer, result.stats)
 
     def _failed(self, error: BaseException) -> None:
@@ -245,7 +271,11 @@ class RunTrace:
             said = [Said(link) for link in self._chain.extend(error.result.messages)]
             error = error.__cause__ or error
         self._end(
-            said, "cancelled" if cancelled else "failed", None if cancelled else described(error), None, self.totals
+            said,
+            "cancelled" if cancelled else "failed",
+            None if cancelled else self._clean(described(error)),
+            None,
+            self.totals,
         )
 
     def _end(self, said: Sequence[Fact], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
@@ -254,6 +284,7 @@ class RunTrace:
         ended = facts.RunEnded(
             self.run_id, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
+            0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
         self._put(said, ended)
         self._tell(events.run_finished(stop, totals, error, duration))
@@ -274,6 +305,7 @@ class RunTrace:
             None if response is None else response.model, None if response is None else response.finish,
             usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
             tip, raw, call.attempts, call.first_token_ns,
+            *((0, "replayed") if response is not None and response.replayed else (None, None)),
         )  # fmt: skip
 
     def _since(self, call: OpenCall) -> int:
@@ -287,7 +319,11 @@ class RunTrace:
 
     def _tools_body(self, schemas: tuple[ToolSchema, ...]) -> Body:
         self._schemas = schemas
-        return body_of(to_text([schema.to_dict() for schema in schemas]))
+        return body_of(self._clean(to_text([schema.to_dict() for schema in schemas])))
+
+    def _cleaned(self, call: ToolCall) -> ToolCall:
+        arguments = self._clean(call.arguments)
+        return call if arguments is call.arguments else replace(call, arguments=arguments)
 
     def _tell(self, event: Event, call: OpenCall | None = None) -> None:
         if self._log is None:
@@ -299,6 +335,38 @@ class RunTrace:
         except Exception as error:  # noqa: BLE001 - a log that fails must not end the run
             self._log = None
             warn(f"log events of run {self.run_id[:8]} are no longer told: {described(error)}")
+
+
+def _raw_of(response: Response) -> str | None:
+    """The provider's message where it differs from what goes into the history, also from a model that did not keep it:
+    without it nobody could tell later which arguments were really asked for."""
+    message = response.message
+    if response.raw is not None or response.calls == message.tool_calls:
+        return response.raw
+    return to_json(replace(message, tool_calls=response.calls).to_dict())
+
+
+def _clean_json(text: str, clean: Callable[[str], str]) -> str:
+    """JSON text with each string in it as `clean` makes it: an argument's text must come out as it does by itself, and
+    within a document its secrets are written with other escapes."""
+    if clean(text) is text:
+        return text
+    try:
+        return to_json(_clean_strings(json.loads(text), clean))
+    except (ValueError, RecursionError):
+        return clean(text)
+
+
+def _clean_strings(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {key: _clean_strings(item, clean) for key, item in value.items()}
+    return [_clean_strings(item, clean) for item in value] if isinstance(value, list) else value
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def _said(error: BaseException) -> str:

@@ -1,17 +1,21 @@
 """The read side: what the viewer, and a program, ask of a store. It never writes and never creates a file."""
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tracing.errors import NoSuchRun, StoreError
 from tracing.file import identity, open_reading
 from tracing.filters import LARGEST, SORTS, Filter, where
 from tracing.process import is_alive
+
+if TYPE_CHECKING:
+    from tracing.recording import Recording
 
 Row = dict[str, Any]
 
@@ -234,6 +238,29 @@ class Store:
             json.loads(found[0]["tools"] or "[]"),
             json.loads(found[0]["settings"] or "{}"),
         )
+
+    def recording(self, reference: str = "last") -> "Recording":
+        """A run as one value, to be replayed, forked or made a script. Raises NoSuchRun."""
+        from tracing.recording import read_recording
+
+        run_id = self.find(reference)
+        with self.tuples() as connection:
+            return read_recording(connection, run_id)
+
+    @contextlib.contextmanager
+    def tuples(self) -> "Iterator[sqlite3.Connection]":
+        """The connection, giving rows as tuples, within one look at the store."""
+        self._all("select 1")  # opened anew, if need be
+        self.connection.row_factory = None
+        try:
+            self.connection.execute("begin")
+            yield self.connection
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"cannot read the store {self.path} ({error})") from error
+        finally:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            self.connection.row_factory = _as_dict
 
     # Plain SQL
 

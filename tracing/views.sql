@@ -1,7 +1,7 @@
 -- The stable surface. Times are UTC ISO 8601 text, durations milliseconds, money USD; unknown is null.
 
 create view runs as select
-  r.run_id, r.session, r.parent_run, r.fork_step, r.kind, r.agent, r.model,
+  r.run_id, r.session, r.parent_run, r.fork_step, case when r.imported_ns is null then r.kind else 'import' end kind, r.agent, r.model,
   q.text question, a.text answer,
   case when r.stop is null then 'running' when r.stop in ('answered','failed','cancelled','interrupted') then r.stop else 'stopped' end status,
   r.stop, r.error,
@@ -19,7 +19,8 @@ create view runs as select
   (select json_group_array(value) from (select distinct value from annotation n where n.run_id=r.run_id and n.kind='tag' order by n.time_ns, n.value)) tags,
   coalesce(json_extract(r.attrs,'$.metadata'),'{}') metadata,
   json_extract(r.attrs,'$.version') version,
-  case when r.end_ns is not null then r.unreported else (select count(*) from span s where s.run=r.id and s.kind=1 and s.response is not null and (s.inp is null or s.out is null)) end unreported_calls
+  case when r.end_ns is not null then r.unreported else (select count(*) from span s where s.run=r.id and s.kind=1 and s.response is not null and (s.inp is null or s.out is null)) end unreported_calls,
+  r.redacted
   from run r join body q on q.id=r.question left join body a on a.id=r.answer;
 
 create view model_calls as select

@@ -3,46 +3,34 @@
 stdout is data, stderr is words. Exit codes: 0 fine, 1 it failed (no such run, not a trace store), 2 usage.
 """
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent.command_line import Commands, Failure, run
-from agent.reporting import DEFAULT_DB, store_option
+from agent.command_line import Commands, run
 from agent.terminal import json_text
-from tracing.errors import NoSuchRun, StoreError
-from tracing.reference import Reference, parse_reference
+from tracing.reference import parse_reference
 from viewer.objects import list_of, listed, plain, shown
+from viewer.options import (
+    db_option,
+    failure,
+    filter_of,
+    filter_options,
+    find_run,
+    json_option,
+    opened,
+    tz_option,
+    where,
+)
+from viewer.replay_commands import fork, replay, script
 
 if TYPE_CHECKING:
-    from tracing.filters import Filter
     from tracing.store import Store
-
-
-STOPS = (
-    "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "failed", "cancelled"
-)  # fmt: skip
-
-
-def _failure(text: str) -> Failure:
-    return Failure(text, "viewer", 1)
-
-
-def _db(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--db", metavar="PATH", help="The store. [env: PLAYHEAD_DB; default: traces.db]")(command)
-
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_tz = click.option("--tz", metavar="ZONE", help="Time zone, e.g. Europe/Paris. [default: local]")
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="playhead", prog_name="viewer")
-@_db
+@db_option
 @click.pass_context
 def cli(context: click.Context, db: str | None) -> None:
     """Look at recorded runs. RUN is a run id or the beginning of one, last, last~2 or last-error."""
@@ -52,25 +40,10 @@ def cli(context: click.Context, db: str | None) -> None:
 
 
 @cli.command("list")
-@_db
-@click.option(
-    "--status",
-    multiple=True,
-    type=click.Choice(["running", "answered", "stopped", "failed", "cancelled", "interrupted"]),
-)
-@click.option("--stop", multiple=True, type=click.Choice(STOPS))
+@db_option
 @click.option("--agent", metavar="NAME", help="Runs of this agent.")
-@click.option("--tool", metavar="NAME", help="Runs that called this tool.")
 @click.option("--model", metavar="NAME", help="Runs of this model, asked for or answering.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated: all of them.")
-@click.option("--meta", "metadata", multiple=True, metavar="K=V")
-@click.option("--session", metavar="ID", help="The turns of this conversation.")
-@click.option("--error", is_flag=True, help="Runs in which something went wrong.")
-@click.option("--since", metavar="TIME", help="90m, 2h, 7d, today, yesterday, 2026-11-24, 2026-11-24T14:00")
-@click.option("--until", metavar="TIME", help="The same; not included.")
-@click.option("--min-cost", type=float, metavar="USD", help="Runs that cost at least this.")
-@click.option("--min-steps", type=int, metavar="N", help="Runs of at least so many steps.")
-@click.option("-q", "text", metavar="TEXT", help="In the question or the answer.")
+@filter_options
 @click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="Runs to show.")
 @click.option("--all", "all_", is_flag=True, help="Show all.")
 @click.option(
@@ -79,8 +52,8 @@ def cli(context: click.Context, db: str | None) -> None:
     help="[default: time, the newest first; with --session turns, in order]",
 )
 @click.option("--content", is_flag=True, help="With --json: the questions and answers too.")
-@_tz
-@_json
+@tz_option
+@json_option
 @click.pass_context
 def list_runs(
     context: click.Context, /, count: int = 50, all_: bool = False, sort: str | None = None, content: bool = False,
@@ -89,8 +62,8 @@ def list_runs(
     """Show the newest runs."""
     if sort is None:
         sort = "time" if filters.get("session") is None else "turns"
-    with _store(context, db) as store:
-        rows, total = store.runs(_filter(tz=tz, **filters), sort=sort, limit=None if all_ else count)
+    with opened(context, db) as store:
+        rows, total = store.runs(filter_of(tz=tz, **filters), sort=sort, limit=None if all_ else count)
         if as_json:
             click.echo(json_text(list_of([listed(row, content) for row in rows], total)))
             return
@@ -98,36 +71,36 @@ def list_runs(
         from viewer.screens import show_list
         from viewer.times import zone
 
-        command = f"viewer show {store.short(rows[0]['run_id'])}{_where(context, db)}" if rows else ""
+        command = f"viewer show {store.short(rows[0]['run_id'])}{where(context, db)}" if rows else ""
         show_list(Screen(), store, rows, total, zone(tz), command)
         if not rows and store.count() == 0:
             click.echo('viewer: record one with: agent ask "your question"', err=True)
 
 
 @cli.command()
-@_db
+@db_option
 @click.argument("run", metavar="RUN[:STEP[.CALL]]", default="last")
 @click.option("--messages", is_flag=True, help="The conversation.")
 @click.option("--events", is_flag=True, help="The log events.")
 @click.option("--full", is_flag=True, help="Shorten nothing, and show what was cut off tool results.")
-@_tz
-@_json
+@tz_option
+@json_option
 @click.pass_context
 def show(
     context: click.Context, run: str, messages: bool, events: bool, full: bool, tz: str | None, as_json: bool,
     db: str | None,
 ) -> None:  # fmt: skip
     """Show one run: its steps, calls and results in time, then its answer."""
-    with _store(context, db) as store:
+    with opened(context, db) as store:
         from viewer.trees import check_place, next_commands, read_tree
 
-        reference, run_id = _find(store, run)
+        reference, run_id = find_run(store, run)
         tree = read_tree(store, run_id)
         check_place(tree, reference)
         said = store.conversation(run_id) if messages else None
         history = store.history(run_id) if messages else []
         log = store.events(run_id) if events else None
-        following = next_commands(tree, reference, _where(context, db))
+        following = next_commands(tree, reference, where(context, db))
         if as_json:
             click.echo(json_text(shown(tree, reference, said, log, following)))
             return
@@ -147,17 +120,17 @@ def show(
 
 
 @cli.command()
-@_db
+@db_option
 @click.argument("run", metavar="RUN:STEP", default="last")
 @click.option("--diff", metavar="STEP2", help="What changed between the two steps: a step, or RUN:STEP.")
-@_json
+@json_option
 @click.pass_context
 def context(context: click.Context, run: str, diff: str | None, as_json: bool, db: str | None) -> None:
     """Show exactly what the model read before a step (by default the last one)."""
     from viewer import contexts
 
-    with _store(context, db) as store:
-        reference, run_id = _find(store, run)
+    with opened(context, db) as store:
+        reference, run_id = find_run(store, run)
         step = _last_step(store, run_id) if reference.step is None else reference.step
         request = store.request(run_id, step)
         cut = contexts.cuts(request.messages, store.tool_calls(run_id))
@@ -166,7 +139,7 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
             title = (
                 f"what the model read before step {step} of run {store.short(run_id)}: {len(request.messages)} messages"
             )
-            command = f"viewer show {place}{_where(context, db)}"
+            command = f"viewer show {place}{where(context, db)}"
             if as_json:
                 found = {"schema": 1, "run_id": run_id, "step": step, "messages": request.messages, "hashes": request.hashes,
                          "cut": {position + 1: {"shown": one.shown, "whole": one.whole} for position, one in cut.items()},
@@ -186,7 +159,7 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
         other = store.request(other_id, other_step)
         other_place = f"{store.short(other_id)}:{other_step}"
         change = contexts.diff(request, other, contexts.cuts(other.messages, store.tool_calls(other_id)))
-        command = f"viewer context {other_place}{_where(context, db)}"
+        command = f"viewer context {other_place}{where(context, db)}"
         if as_json:
             found = {"schema": 1, "from": place, "to": other_place, **contexts.diff_as_json(change), "next": [command]}
             click.echo(json_text(found))
@@ -200,15 +173,15 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
 
 
 @cli.command()
-@_db
+@db_option
 @click.argument("query", metavar='"SELECT ..."')
-@_json
+@json_option
 @click.pass_context
 def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> None:
     """Ask the store in SQL, reading only. Views: runs, model_calls, tool_calls, log_events, spans, conversation."""
     import sqlite3
 
-    with _store(context, db) as store:
+    with opened(context, db) as store:
         from sqlite_utils import Database
 
         try:
@@ -217,9 +190,9 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
                 {key: plain(value) for key, value in row.items()} for row in Database(store.connection).query(query)
             ]
         except sqlite3.Error as error:
-            raise _failure(f"the query failed: {error}") from error
+            raise failure(f"the query failed: {error}") from error
         except ValueError as error:
-            raise _failure("the query gives no rows: write one SELECT") from error
+            raise failure("the query gives no rows: write one SELECT") from error
         if as_json:
             click.echo(json_text(list_of(rows, len(rows))))
             return
@@ -233,52 +206,8 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 
-@contextmanager
-def _store(context: click.Context, db: str | None) -> "Iterator[Store]":
-    """The store of a command; what goes wrong with it is one sentence and exit code 1."""
-    from tracing.store import Store
-    from viewer.times import BadTime
-
-    try:
-        with Store(_path(context, db)) as store:
-            yield store
-    except (StoreError, NoSuchRun) as error:
-        raise _failure(str(error)) from error
-    except BadTime as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _path(context: click.Context, db: str | None) -> str:
-    group = context.find_root().obj
-    return db or (group if isinstance(group, str) else None) or os.environ.get("PLAYHEAD_DB") or DEFAULT_DB
-
-
-def _where(context: click.Context, db: str | None) -> str:
-    """The option that a next command needs to find the same store."""
-    return store_option(_path(context, db))
-
-
-def _find(store: "Store", text: str) -> tuple[Reference, str]:
-    reference = parse_reference(text)
-    return reference, store.find(reference.run)
-
-
-def _filter(*, tz: str | None = None, **given: Any) -> "Filter":
-    from tracing.filters import Filter
-    from viewer.times import moment, zone
-
-    pairs = {}
-    for pair in given.get("metadata") or ():
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise click.UsageError(f"--meta takes KEY=VALUE, not {pair!r}")
-        pairs[key] = value
-    now, where = datetime.now(UTC), zone(tz)
-    kept: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    for name in ("since", "until"):
-        if name in kept:
-            kept[name] = moment(kept[name], now, where)
-    return Filter(**{**kept, "metadata": pairs})
+for command in (replay, fork, script):
+    cli.add_command(command)
 
 
 def _last_step(store: "Store", run_id: str) -> int:

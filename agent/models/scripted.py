@@ -7,19 +7,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.errors import ScriptError, ScriptExhausted
+from agent.errors import ScriptError, ScriptExhausted, replayed_error
 from agent.messages import Message
 from agent.models.wire import first_choice, to_response
 from agent.ports import ModelInfo, Tell
-from agent.values import Request, Response, Usage
+from agent.values import Request, Response, Result, Usage
 
 
 class ScriptedModel:
     """Answers each request with the next response of a list, whatever was asked.
 
-    A response is a string (an answer), a chat-completions message (dict or `Message`) that may also hold `usage` and
-    `finish_reason`, a `(message, usage)` pair, a `Response`, or an exception, which is raised. In a dict, a tool call
-    may be short: `{"name": "add", "arguments": {"a": 3}}`; its id is made up.
+    A response is a string (an answer), a chat-completions message (dict or `Message`) that may also hold `usage`,
+    `finish_reason` and `model`, a `(message, usage)` pair, a `Response`, or an exception, which is raised; so is
+    `{"error": "TypeOfError: words"}`. In a dict, a tool call may be short: `{"name": "add", "arguments": {"a": 3}}`; its
+    id is made up.
+
+    A script is for a run from its beginning: one that is asked for step N first, as by a fork, starts at response N.
     """
 
     def __init__(self, responses: Iterable[Any], *, name: str = "scripted") -> None:
@@ -54,9 +57,22 @@ class ScriptedModel:
             responses.append(response)
         return cls(responses, name=f"script:{Path(path).name}")
 
+    @classmethod
+    def from_run(cls, run: Any) -> "ScriptedModel":
+        """The model of a run: of a recorded one (`open_store(path).recording("last")`), or of a `Result`, whose
+        messages after the last question it gives. Raises TypeError for anything else."""
+        if isinstance(run, Result):
+            asked = max((at for at, message in enumerate(run.messages) if message.role == "user"), default=-1)
+            return cls([message for message in run.messages[asked + 1 :] if message.role == "assistant"])
+        responses = getattr(run, "responses", None)
+        if responses is None:
+            raise TypeError(f"a script is made of a recorded run or a Result, not of {type(run).__name__}")
+        return cls(responses, name=str(run.model))
+
     async def respond(self, request: Request, tell: Tell) -> Response:
         with self._lock:
-            position, self._next = self._next, self._next + 1
+            position = max(self._next, request.step - 1)
+            self._next = position + 1
         if position >= len(self._responses):
             count = len(self._responses)
             raise ScriptExhausted(
@@ -75,6 +91,8 @@ class ScriptedModel:
             message, finish = first_choice(message)
         elif isinstance(message, Mapping):
             message = dict(message)
+            if isinstance(message.get("error"), str) and not message.keys() & {"content", "tool_calls"}:
+                raise replayed_error(message["error"])
             usage, finish, model = (
                 message.pop(key, default)
                 for key, default in (("usage", usage), ("finish_reason", None), ("model", None))

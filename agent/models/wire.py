@@ -23,6 +23,35 @@ def to_response(
 ) -> Response:
     """Reads one answer; `usage` is a `Usage`, a chat-completions usage, or None. Raises TypeError for no message."""
     came = _as_dict(message)
+    sent, calls, differs = _sent(came, step)
+    raw = None
+    if differs:
+        # Read once more from what is kept of it: a replay has nothing else, and must read the same.
+        if came.get("tool_calls"):
+            came = {**came, "tool_calls": [_as_dict_call(call) for call in came["tool_calls"]]}
+        raw = to_json(came)
+        sent, calls, _ = _sent(json.loads(raw), step)
+    return Response(
+        message=sent,
+        calls=calls,
+        usage=to_usage(usage),
+        finish=None if finish is None else str(finish),
+        model=None if model is None else str(model),
+        raw=raw,
+    )
+
+
+def raw_calls(raw: str, step: int) -> tuple[ToolCall, ...]:
+    """The calls of a `Response.raw`, as they were executed. Raises ValueError for what is none."""
+    came = json.loads(raw)
+    if not isinstance(came, dict):
+        raise ValueError("a message must be an object")
+    return _sent(came, step)[1]
+
+
+def _sent(came: Mapping[str, Any], step: int) -> tuple[Message, tuple[ToolCall, ...], bool]:
+    """The message as it goes into the history, its calls with the raw arguments, and whether that is not all that
+    came."""
     calls = [_raw_call(call, step, index) for index, call in enumerate(came.get("tool_calls") or ())]
     taken = {call.id for call in calls}
     seen: set[str] = set()
@@ -42,14 +71,7 @@ def to_response(
     text = plain.content if sent_calls or plain.content is not None else ""
     sent = Message(role="assistant", content=text, tool_calls=tuple(sent_calls), extra=plain.extra)
     differs = sent_calls != calls or (content is not None and content != sent.to_dict()["content"])
-    return Response(
-        message=sent,
-        calls=tuple(raw_calls),
-        usage=to_usage(usage),
-        finish=None if finish is None else str(finish),
-        model=None if model is None else str(model),
-        raw=to_text(came) if differs else None,
-    )
+    return sent, tuple(raw_calls), differs
 
 
 def _made_up(step: int, index: int, taken: set[str]) -> str:
@@ -133,6 +155,19 @@ def _raw_call(call: Any, step: int, index: int) -> ToolCall:
     if not isinstance(arguments, str):
         arguments = "" if arguments is None else to_json(arguments)
     return ToolCall(str(read(call, "id") or ""), str(read(function, "name") or ""), arguments, step=step, index=index)
+
+
+def _as_dict_call(call: Any) -> Any:
+    """A call of whatever kind in the chat-completions form, its fields as they came."""
+    if isinstance(call, ToolCall):
+        return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+    if isinstance(call, Mapping):
+        return call
+    function = read(call, "function")
+    return {
+        "id": read(call, "id"),
+        "function": {"name": read(function, "name"), "arguments": read(function, "arguments")},
+    }
 
 
 def read(thing: Any, name: str) -> Any:

@@ -1,0 +1,361 @@
+"""A recorded run as one value: all that a replay, a fork or a script needs of it.
+
+Reading it recomputes every hash and the run's seal; what is not as it was written is a fault with its place, and never
+served as if nothing were wrong.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from agent.canonical import to_text
+from agent.messages import Message
+from agent.models.wire import raw_calls
+from agent.values import Observation, Response, Totals, Usage
+from tracing.chain import hash_of, message_of
+from tracing.seal import broken
+
+Row = dict[str, Any]
+
+
+class Fault(NamedTuple):
+    """A place of the record that is not what was written."""
+
+    step: int | None
+    call: int | None
+    """From 1."""
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    index: int
+    """The call's place in its message, from 0."""
+    id: str
+    name: str
+    arguments: str
+    """The model's raw text, as the store can hold it."""
+    observation: Observation | None
+    """None where the call has not returned."""
+    error: str | None
+    """Of a call that ended without an observation: why."""
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedStep:
+    number: int
+    tip: bytes
+    """The hash of the history that was sent."""
+    length: int
+    """Its messages."""
+    tools: str
+    """The schemas, as canonical JSON."""
+    settings: str
+    model: str
+    response: Response | None
+    error: str | None
+    """Of a model call that failed."""
+    ended: bool
+    calls: tuple[RecordedCall, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    run_id: str
+    agent: str
+    model: str
+    session: str | None
+    started_at: str
+    question: str
+    messages: tuple[Message, ...]
+    """The whole history, as far as it is recorded."""
+    opening: int
+    """How many of them the run began with; the last of these is the question."""
+    tools: str
+    settings: str
+    steps: tuple[RecordedStep, ...]
+    stop: str | None
+    """None where the run was not closed: it still runs, or its process is gone."""
+    error: str | None
+    answer: str | None
+    totals: Totals
+    """As they were recorded at the end."""
+    tip: bytes | None
+    """The hash of the history at the end."""
+    attrs: Mapping[str, Any]
+    """`limits`, `system` (whether the agent had a prompt), `source`, `redaction`, `metadata`, `version`, `bound`."""
+    faults: tuple[Fault, ...]
+
+    @property
+    def has_system(self) -> bool | None:
+        """Whether the leading system message was the agent's own; None for a record that does not say."""
+        if "limits" not in self.attrs:
+            return None
+        return bool(self.attrs.get("system"))
+
+    def earlier(self, system: str | None) -> tuple[Message, ...]:
+        """What was said before the question, without the system prompt of the agent; `system` is that of the agent
+        that takes its place."""
+        before = self.messages[: max(self.opening - 1, 0)]
+        own = self.has_system if self.has_system is not None else system is not None
+        return before[1:] if own and before and before[0].role == "system" else before
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt that the run began with."""
+        first = self.messages[0] if self.messages else None
+        return first.content if first is not None and first.role == "system" else None
+
+    @cached_property
+    def responses(self) -> tuple[Any, ...]:
+        """What the model said, step by step, in the form of a script (see `ScriptedModel`)."""
+        from tracing.scripts import script_of
+
+        return tuple(script_of(self))
+
+
+def read_recording(connection: sqlite3.Connection, run_id: str) -> Recording:
+    """The recorded run with this id, which must exist. The connection gives rows as tuples."""
+    return _Reader(connection, run_id).recording()
+
+
+_RUN = (
+    "select r.id, r.run_id, r.agent, r.model, r.session, r.question, r.start_tip, r.tip, r.settings, r.tools, r.answer, "
+    "r.stop, r.error, r.steps, r.tool_calls, r.inp, r.out, r.cached, r.reasoning, r.unreported, r.attrs, r.seal, "
+    "r.end_ns, v.started_at from run r join runs v using(run_id) where r.run_id=?"
+)
+_SPANS = (
+    "select kind, step, idx, end_ns, name, error, model, response_model, finish, inp, out, cached, cache_write, "
+    "reasoning, request_tip, response, settings, tools, raw, call_id, arguments, result, whole, chars, truncated "
+    "from span where run=? and kind<3 order by n"
+)
+_MESSAGES = (
+    "with recursive h(id) as (select value from json_each(?) union select m.parent from h join message m on m.id=h.id "
+    "where m.parent is not null) select m.id, m.hash, m.parent, m.depth, m.role, m.body, m.envelope from h "
+    "join message m on m.id=h.id"
+)
+_BODIES = "select id, hash, text, raw from body where id in (select value from json_each(?))"
+
+
+class _Reader:
+    def __init__(self, connection: sqlite3.Connection, run_id: str) -> None:
+        self._connection = connection
+        (self._run,) = self._rows(_RUN, run_id)
+        self._spans = self._rows(_SPANS, self._run["id"])
+        tips = {self._run["start_tip"], self._run["tip"]}
+        tips |= {span[key] for span in self._spans for key in ("request_tip", "response")}
+        self._messages = {row["id"]: row for row in self._rows(_MESSAGES, _ids(tips))}
+        bodies = {self._run[key] for key in ("question", "settings", "tools", "answer")}
+        bodies |= {span[key] for span in self._spans for key in ("settings", "tools", "raw", "result", "whole")}
+        bodies |= {row["body"] for row in self._messages.values()}
+        self._bodies = {row["id"]: row for row in self._rows(_BODIES, _ids(bodies))}
+        self._changed = {key for key, row in self._bodies.items() if hashlib.sha256(_bytes(row)).digest() != row["hash"]}
+        self._faults: list[Fault] = []
+        self._seen: set[tuple[str, int]] = set()
+        self._checked = 0
+        """Messages that were looked at."""
+
+    def recording(self) -> Recording:
+        run = self._run
+        self._seal()
+        question = self._text(run["question"], 1, None, "the question")
+        tools = self._text(run["tools"], 1, None, "the tools")
+        settings = self._text(run["settings"], 1, None, "the settings")
+        chain = self._history()
+        opening = self._messages[run["start_tip"]]["depth"] + 1 if run["start_tip"] in self._messages else 0
+        self._check_messages(chain[:opening], 1)
+        steps = self._steps(chain)
+        last = steps[-1].number if steps else 1
+        self._check_messages(chain, last)
+        answer = None if run["answer"] is None else self._text(run["answer"], last, None, "the answer")
+        usage = Usage(input=run["inp"], output=run["out"], cached=run["cached"], reasoning=run["reasoning"])
+        totals = Totals(
+            steps=run["steps"] or 0,
+            tool_calls=run["tool_calls"] or 0,
+            usage=usage,
+            unreported=run["unreported"] or 0,
+        )
+        return Recording(
+            run_id=run["run_id"],
+            agent=run["agent"],
+            model=run["model"],
+            session=run["session"],
+            started_at=run["started_at"],
+            question=question or "",
+            messages=tuple(self._message(row) for row in chain),
+            opening=opening,
+            tools=tools or "[]",
+            settings=settings or "{}",
+            steps=steps,
+            stop=run["stop"],
+            error=run["error"],
+            answer=answer,
+            totals=totals,
+            tip=self._messages[run["tip"]]["hash"] if run["tip"] in self._messages else None,
+            attrs=_object(run["attrs"]),
+            faults=tuple(sorted(self._faults, key=lambda fault: (fault.step is None, fault.step or 0))),
+        )
+
+    def _seal(self) -> None:
+        if self._run["seal"] is None:
+            return
+        for step, call in broken(self._run["seal"], self._connection, self._run["id"]):
+            self._faults.append(Fault(step, call, "its row is not what was sealed at the end of the run"))
+
+    def _steps(self, chain: Sequence[Row]) -> tuple[RecordedStep, ...]:
+        steps: list[RecordedStep] = []
+        calls_of: dict[int, list[Row]] = {}
+        for span in self._spans:
+            if span["kind"] == 2:
+                calls_of.setdefault(span["step"], []).append(span)
+        for span in self._spans:
+            if span["kind"] != 1:
+                continue
+            number = span["step"]
+            tip = self._messages.get(span["request_tip"])
+            length = 0 if tip is None else tip["depth"] + 1
+            if tip is None or length > len(chain) or chain[length - 1]["id"] != tip["id"]:
+                self._faults.append(Fault(number, None, "the history that was sent is not part of the run's"))
+            self._check_messages(chain[:length], number)
+            response = self._response(span)
+            if response is not None:
+                self._check_messages(chain[: length + 1], number)
+            calls = sorted(calls_of.get(number, ()), key=lambda one: one["idx"])
+            steps.append(
+                RecordedStep(
+                    number=number,
+                    tip=b"" if tip is None else tip["hash"],
+                    length=length,
+                    tools=self._text(span["tools"], number, None, "the tools") or "[]",
+                    settings=self._text(span["settings"], number, None, "the settings") or "{}",
+                    model=span["model"],
+                    response=response,
+                    error=span["error"],
+                    ended=span["end_ns"] is not None,
+                    calls=tuple(self._call(one) for one in calls),
+                )
+            )
+        return tuple(steps)
+
+    def _response(self, span: Row) -> Response | None:
+        if span["response"] is None:
+            return None
+        row = self._messages.get(span["response"])
+        number = span["step"]
+        if row is None:
+            self._faults.append(Fault(number, None, "the answer is missing"))
+            return None
+        message = self._message(row)
+        raw = None if span["raw"] is None else self._text(span["raw"], number, None, "the provider's message")
+        try:
+            calls = message.tool_calls if raw is None else raw_calls(raw, number)
+        except (ValueError, TypeError, KeyError):
+            calls = message.tool_calls
+        if len(calls) != len(message.tool_calls):
+            calls = message.tool_calls
+        usage = Usage(
+            input=span["inp"], output=span["out"], cached=span["cached"], reasoning=span["reasoning"],
+            cache_write=span["cache_write"],
+        )  # fmt: skip
+        return Response(
+            message=message,
+            calls=tuple(replace(call, step=number) for call in calls),
+            usage=usage,
+            finish=span["finish"],
+            model=span["response_model"],
+            raw=raw,
+            replayed=True,
+        )
+
+    def _call(self, span: Row) -> RecordedCall:
+        place = (span["step"], span["idx"] + 1)
+        observation = None
+        if span["result"] is not None:
+            shown = self._text(span["result"], *place, "the result") or ""
+            chars = span["chars"] or 0
+            whole = self._text(span["whole"], *place, "the whole result") if span["whole"] is not None else None
+            observation = Observation(
+                shown=shown,
+                whole=whole if whole is not None else shown[:chars] if chars < len(shown) else shown,
+                truncated=bool(span["truncated"]),
+                error=span["error"],
+            )
+        return RecordedCall(
+            index=span["idx"],
+            id=span["call_id"] or "",
+            name=span["name"],
+            arguments=span["arguments"] or "",
+            observation=observation,
+            error=span["error"] if observation is None else None,
+            ended=span["end_ns"] is not None,
+        )
+
+    def _history(self) -> list[Row]:
+        """The messages of the run, the first one first."""
+        tips = [self._run["tip"], *(span[key] for span in reversed(self._spans) for key in ("response", "request_tip"))]
+        tip = next((tip for tip in (*tips, self._run["start_tip"]) if tip is not None), None)
+        chain: list[Row] = []
+        while tip is not None and tip in self._messages and len(chain) <= len(self._messages):
+            chain.append(self._messages[tip])
+            tip = self._messages[tip]["parent"]
+        return chain[::-1]
+
+    def _check_messages(self, rows: Sequence[Row], step: int) -> None:
+        """Notes those that are not what was hashed, each at the first step that has it."""
+        for row in rows[self._checked :]:
+            self._checked += 1
+            position = self._checked
+            parent = self._messages.get(row["parent"])
+            body = self._bodies.get(row["body"])
+            digest = hash_of(
+                None if parent is None else parent["hash"],
+                row["role"],
+                None if body is None else body["hash"],
+                row["envelope"],
+            )
+            if digest != row["hash"] or row["depth"] != position - 1:
+                self._faults.append(Fault(step, None, f"message {position} is not what was hashed"))
+            elif row["body"] in self._changed:
+                self._faults.append(Fault(step, None, f"the text of message {position} is not what was hashed"))
+
+    def _message(self, row: Row) -> Message:
+        body = self._bodies.get(row["body"])
+        content = None if body is None else _bytes(body).decode("utf-8", "surrogatepass")
+        try:
+            return message_of(row["role"], content, row["envelope"])
+        except (ValueError, KeyError, TypeError, AttributeError):  # a fault already
+            return Message(role=row["role"], content=content)
+
+    def _text(self, body: int | None, step: int, call: int | None, what: str) -> str | None:
+        row = self._bodies.get(body) if body is not None else None
+        if row is None:
+            self._faults.append(Fault(step, call, f"{what} is missing"))
+            return None
+        if body in self._changed and (what, row["id"]) not in self._seen:
+            self._seen.add((what, row["id"]))
+            self._faults.append(Fault(step, call, f"{what} is not what was hashed"))
+        return _bytes(row).decode("utf-8", "surrogatepass")
+
+    def _rows(self, query: str, *values: Any) -> list[Row]:
+        cursor = self._connection.execute(query, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, tuple(row), strict=True)) for row in cursor.fetchall()]
+
+
+def _bytes(body: Row) -> bytes:
+    raw = body["raw"]
+    return bytes(raw) if raw is not None else str(body["text"]).encode("utf-8", "surrogatepass")
+
+
+def _ids(values: set[int | None]) -> str:
+    return to_text(sorted(value for value in values if value is not None))
+
+
+def _object(text: str | None) -> Mapping[str, Any]:
+    value = json.loads(text) if text else {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,55 @@
+"""A recorded run as a script: what the model said, step by step, as JSON Lines that a person can edit.
+
+`ScriptedModel` makes the same responses of it again. Where the provider's message differed from what went into the
+history, the script has it as it came.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agent.canonical import to_json
+from agent.messages import ToolCall
+from agent.values import Response
+from tracing.recording import Recording
+
+
+def script_of(recording: Recording) -> Iterator[dict[str, Any]]:
+    """The responses, in the form that `ScriptedModel` takes; a failed call is `{"error": ...}`. The script ends where
+    the run was cancelled or broke off."""
+    for step in recording.steps:
+        if step.response is not None:
+            yield _response(step.response, step.number)
+        elif step.error is not None and step.error != "cancelled":
+            yield {"error": step.error}
+
+
+def script_text(recording: Recording) -> str:
+    """The script as a file's text: one response per line."""
+    return "".join(f"{to_json(response)}\n" for response in script_of(recording))
+
+
+def _response(response: Response, step: int) -> dict[str, Any]:
+    if response.raw is not None:
+        message = json.loads(response.raw)
+    else:
+        message = response.message.to_dict()
+        del message["role"]
+        if calls := response.message.tool_calls:
+            message["tool_calls"] = [_call(call, step, index) for index, call in enumerate(calls)]
+    usage = {name: count for name, count in dataclasses.asdict(response.usage).items() if count is not None}
+    more = {"finish_reason": response.finish, "model": response.model, "usage": usage}
+    return {**message, **{key: value for key, value in more.items() if value}}
+
+
+def _call(call: ToolCall, step: int, index: int) -> dict[str, Any]:
+    """The short form of a call, where it stands for exactly the same: the id left out if it was made up, the arguments
+    as an object if their text comes out as it was."""
+    short: dict[str, Any] = {} if call.id == f"call_{step}_{index}" else {"id": call.id}
+    try:
+        arguments = json.loads(call.arguments)
+        is_same = isinstance(arguments, dict) and to_json(arguments) == call.arguments
+    except (ValueError, RecursionError):
+        arguments, is_same = None, False
+    return {**short, "name": call.name, "arguments": arguments if is_same else call.arguments}

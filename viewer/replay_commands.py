@@ -1,0 +1,356 @@
+"""The commands that run a recorded run again: replay, fork, script.
+
+Exit codes of `replay`: 0 exact, 3 diverged, 4 not replayable; of several runs 3 before 4, and 1 where none matched.
+`fork` is a run, with the exit codes of `agent ask`.
+"""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent.terminal import json_text, one_line
+from viewer.options import (
+    agent_option,
+    db_option,
+    failure,
+    filter_of,
+    filter_options,
+    find_run,
+    json_option,
+    opened,
+    path_of,
+    tz_option,
+    where,
+)
+
+if TYPE_CHECKING:
+    from agent.agents import Agent
+    from agent.ports import Model
+    from tracing.recorder import Recorder
+    from tracing.replaying.report import Report
+    from tracing.store import Row, Store
+
+EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE = 3, 4, 2
+
+
+@click.command()
+@db_option
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@agent_option
+@click.option(
+    "--tools",
+    type=click.Choice(["recorded", "live"]),
+    default="recorded",
+    show_default=True,
+    help="live: run the agent's tools, with all that they do, and hold their results against the record.",
+)
+@click.option(
+    "--times",
+    type=click.IntRange(1),
+    default=1,
+    help="With live tools: run each so often, and name those that give different results.",
+)
+@click.option("--model", metavar="SPEC", help="Ask this model, with the recorded results of the tools.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="PATTERN",
+    help="What is not compared: 'system:/Today is .*/', result:clock, 'result:clock:/PATTERN/'. May be repeated.",
+)
+@click.option("--keep", is_flag=True, help="Record the replay, as a run of the kind replay.")
+@click.option("--full", is_flag=True, help="Shorten nothing.")
+@click.option("--of-agent", "agent", metavar="NAME", help="Runs of the agent with this name.")
+@click.option("--of-model", metavar="NAME", help="Runs of this model.")
+@filter_options
+@tz_option
+@json_option
+@click.pass_context
+def replay(
+    context: click.Context, /, runs: tuple[str, ...], agent_name: str | None, tools: Any, times: int, model: str | None,
+    ignore: tuple[str, ...], keep: bool, full: bool, of_model: str | None, tz: str | None, as_json: bool, db: str | None,
+    **filters: Any,
+) -> None:  # fmt: skip
+    """Run recorded runs again, offline, and say whether they are the same, or where they first differ.
+
+    Without RUN, the last one, or all that the filters find. With an agent, its prompt, schemas, settings and limits are
+    held against the record; without, these are taken from it.
+    """
+    from tracing.replaying.ignoring import BadPattern
+    from tracing.replaying.replay import replay as replayed
+
+    agent = _agent(agent_name)
+    if tools == "live" and agent is None:
+        raise failure("live tools are those of an agent: give --agent MODULE:ATTR", EXIT_USAGE)
+    if tools == "live" and model is not None:
+        raise failure(
+            "another model is asked with the recorded results: leave out --tools live, or --model", EXIT_USAGE
+        )
+    if times > 1 and tools != "live":
+        raise failure("--times is for live tools: add --tools live", EXIT_USAGE)
+    given = {**filters, "model": of_model}
+    with opened(context, db) as store, ExitStack() as stack:
+        found = _chosen(store, runs, given, tz)
+        keeper = stack.enter_context(_keeper(path_of(context, db))) if keep else None
+        asked = _model(model)
+        reports: list[tuple[Report, Row]] = []
+        try:
+            for row in found:
+                recording = store.recording(row["run_id"])
+                report = replayed(recording, agent, tools=tools, times=times, model=asked, ignore=ignore, keep=keeper)
+                reports.append((report, row))
+        except BadPattern as error:
+            raise failure(str(error), EXIT_USAGE) from error
+        _print(store, reports, is_one=not _is_batch(runs, given), as_json=as_json, full=full, where_=where(context, db))
+    outcomes = {report.outcome for report, _ in reports}
+    sys.exit(EXIT_DIVERGED if "diverged" in outcomes else EXIT_NOT_REPLAYABLE if "not_replayable" in outcomes else 0)
+
+
+@click.command()
+@db_option
+@click.argument("run", metavar="RUN", default="last")
+@click.option(
+    "--at",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The first step that is live. [default: the one after the last --set-result]",
+)
+@agent_option
+@click.option("--model", metavar="SPEC", help="The model that goes on. [default: the agent's]")
+@click.option("--system", metavar="TEXT|@FILE", help="Replaces the recorded system prompt.")
+@click.option(
+    "--set-result",
+    "results",
+    multiple=True,
+    metavar="CALL=TEXT|@FILE",
+    help="Replaces what a call gave, e.g. 2.1=@page.md. May be repeated.",
+)
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the new run; may be repeated.")
+@click.option("--quiet", is_flag=True, help="Print the answer and nothing else.")
+@json_option
+@click.pass_context
+def fork(
+    context: click.Context, run: str, at: int | None, agent_name: str | None, model: str | None, system: str | None,
+    results: tuple[str, ...], tags: tuple[str, ...], quiet: bool, as_json: bool, db: str | None,
+) -> None:  # fmt: skip
+    """Run again from step N on, live: the steps before it are taken from the record, and none of their tools is run.
+
+    Who goes on is your agent, with its model, tools, settings and limits; what was said stays, the system prompt too.
+    """
+    from agent.cli import Turn, recorder_for
+    from agent.loading import LoadError, text_or_file
+    from agent.options import Options
+    from tracing.forking import CannotFork, check_fork
+    from tracing.forking import fork as forked
+
+    try:
+        texts = {_call(one): text_or_file(one.partition("=")[2]) for one in results}
+        prompt = None if system is None else text_or_file(system)
+    except LoadError as error:
+        raise failure(str(error), EXIT_USAGE) from error
+    if at is None:
+        if not texts:
+            raise failure("say where to fork: --at N, the first step that is live", EXIT_USAGE)
+        at = max(step for step, _ in texts) + 1
+    path = path_of(context, db)
+    with opened(context, db) as store:
+        _, run_id = find_run(store, run)
+        recording = store.recording(run_id)
+    agent, source = _forker(agent_name, recording)
+    if (asked := _model(model)) is not None:
+        agent = changed(agent, model=asked)
+    try:
+        check_fork(recording, at, texts)
+    except CannotFork as error:
+        raise failure(str(error)) from error
+    options = Options(db=path, json=as_json, quiet=quiet, source=source)
+    with recorder_for(options) as recorder:
+        turn = Turn(recorder, agent, options, {})
+        turn.introduce(_notes(recording, agent, prompt))
+        turn.say(f"fork of {run_id[:8]}: {at - 1} step{'s' if at != 2 else ''} from the record, live from step {at} on")
+        work = forked(
+            recording, agent, at, recorder, system=prompt, results=texts, on_step=turn.on_step, tell=turn.tell,
+            tags=tags, source=source,
+        )  # fmt: skip
+        sys.exit(turn.perform(work))
+
+
+@click.command()
+@db_option
+@click.argument("run", metavar="RUN", default="last")
+@click.option("-o", "output", metavar="FILE", help="Where to write it. [default: stdout]")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@click.pass_context
+def script(context: click.Context, run: str, output: str | None, force: bool, db: str | None) -> None:
+    """Write the model's answers as a script, for `--model script:FILE` and ScriptedModel.load."""
+    from tracing.scripts import script_text
+
+    with opened(context, db) as store:
+        _, run_id = find_run(store, run)
+        text = script_text(store.recording(run_id))
+        short = store.short(run_id)
+    if output in (None, "-"):
+        click.echo(text, nl=False)
+        return
+    write_file(Path(str(output)), text, force=force)
+    lines = text.count("\n")
+    click.echo(f"viewer: {lines} response{'s' if lines != 1 else ''} of run {short} in {output}", err=True)
+
+
+def write_file(path: Path, text: str, *, force: bool) -> None:
+    """Raises Failure where the file is there already, or cannot be written."""
+    try:
+        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise failure(f"{path} is there already: give another name, or --force") from error
+    except OSError as error:
+        raise failure(f"cannot write {path} ({error.strerror}): give another path") from error
+
+
+def _is_batch(runs: tuple[str, ...], given: dict[str, Any]) -> bool:
+    return len(runs) > 1 or (not runs and any(given.values()))
+
+
+def _chosen(store: "Store", runs: tuple[str, ...], given: dict[str, Any], tz: str | None) -> "list[Row]":
+    """The runs that are named, or that the filters find, the oldest first. Raises Failure for none."""
+    if runs and any(given.values()):
+        raise failure("give runs, or filters that find them, not both", EXIT_USAGE)
+    if runs or not any(given.values()):
+        ids = dict.fromkeys(find_run(store, run)[1] for run in runs or ("last",))
+        return [store.run(run_id) for run_id in ids]
+    rows, _ = store.runs(filter_of(tz=tz, **given))
+    if not rows:
+        raise failure("no run matches: see viewer list with the same filters")
+    return rows[::-1]
+
+
+def _agent(name: str | None) -> "Agent | None":
+    from viewer.project import BadProject, choose_agent
+
+    try:
+        chosen = choose_agent(name)
+    except BadProject as error:
+        raise failure(str(error), EXIT_USAGE) from error
+    return None if chosen is None else chosen.agent
+
+
+def _forker(name: str | None, recording: Any) -> "tuple[Agent, str]":
+    """The agent that goes on after a fork: the one that is named, the project's, or the one that the record names."""
+    from viewer.project import BadProject, choose_agent, load
+
+    try:
+        chosen = choose_agent(name)
+        if chosen is None and (source := recording.attrs.get("source")):
+            chosen = load(source)
+    except BadProject as error:
+        raise failure(str(error), EXIT_USAGE) from error
+    if chosen is None:
+        raise failure("nobody is there to go on: give --agent MODULE:ATTR", EXIT_USAGE)
+    return chosen.agent, chosen.name
+
+
+def _notes(recording: Any, agent: "Agent", prompt: str | None) -> list[str]:
+    if prompt is None and agent.system != recording.system and agent.system is not None:
+        return ["the recorded system prompt is kept, though the agent has another one; --system @FILE replaces it"]
+    return []
+
+
+def _model(spec: str | None) -> "Model | None":
+    from agent.errors import AgentError
+    from agent.loading import LoadError, load_model
+
+    if spec is None:
+        return None
+    try:
+        return load_model(spec)
+    except (LoadError, AgentError) as error:
+        raise failure(str(error), EXIT_USAGE) from error
+
+
+def _call(text: str) -> tuple[int, int]:
+    step, dot, call = text.partition("=")[0].partition(".")
+    if not (dot and "=" in text and step.isdecimal() and call.isdecimal()) or len(step + call) > 12:
+        raise failure(f"--set-result takes CALL=TEXT or CALL=@FILE, e.g. 2.1=@page.md, not {text!r}", EXIT_USAGE)
+    return int(step), int(call)
+
+
+def _keeper(path: str) -> "Recorder":
+    from tracing.errors import StoreError
+    from tracing.recorder import Recorder
+
+    try:
+        return Recorder(path, strict=True)
+    except StoreError as error:
+        raise failure(str(error)) from error
+
+
+def _print(
+    store: "Store", reports: "list[tuple[Report, Row]]", *, is_one: bool, as_json: bool, full: bool, where_: str
+) -> None:
+    from viewer.replays import as_json as report_as_json
+
+    following = [_following(report, store.short(report.run_id), where_) for report, _ in reports]
+    if as_json:
+        objects = [report_as_json(report, next_) for (report, _), next_ in zip(reports, following, strict=True)]
+        click.echo(json_text(objects[0] if is_one else _summary(objects)))
+        return
+    from viewer.render import Screen
+    from viewer.replays import lines_of
+
+    screen = Screen()
+    if is_one:
+        report = reports[0][0]
+        for line in lines_of(report, store.short(report.run_id), full=full):
+            screen.line(*line)
+        if report.kept is not None:
+            screen.line((f"  kept as run {report.kept[:8]}", "dim"))
+        screen.line((f"next: {following[0][0]}", "next"))
+        return
+    _table(screen, store, reports)
+    worst = next((at for at, (report, _) in enumerate(reports) if report.outcome == "diverged"), 0)
+    screen.line((f"next: {_again(reports[worst][0], store, where_)}", "next"))
+
+
+def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> None:
+    from viewer.replays import STYLE, place_of, said_of
+
+    rows = []
+    for report, row in reports:
+        first = report.first
+        what = report.reason or ("" if first is None else f"{place_of(first)}{said_of(first)}")
+        code = "" if first is None else f"{first.code}@{first.step or 'end'}"
+        rows.append(
+            [
+                (store.short(report.run_id), "head"),
+                (report.outcome.replace("_", " "), STYLE[report.outcome]),
+                (code, ""),
+                (one_line(row["question"], 60), "dim"),
+                (what, ""),
+            ]
+        )
+    screen.table(["run", "outcome", "differs", "question", "what"], rows)
+    counts = {outcome: sum(report.outcome == outcome for report, _ in reports) for outcome in STYLE}
+    said = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
+    screen.line((f"{len(reports)} runs: {said}", ""))
+
+
+def _summary(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    from viewer.objects import list_of
+
+    return list_of(objects, len(objects))
+
+
+def _following(report: "Report", short: str, where_: str) -> list[str]:
+    if report.outcome == "exact":
+        return [f"viewer test {short} -o tests{where_}", f"viewer show {short}{where_}"]
+    if report.first is not None and report.first.step is not None and report.steps:
+        return [f"viewer context {short}:{report.first.step}{where_}", f"viewer show {short}{where_}"]
+    return [f"viewer show {short}{where_}"]
+
+
+def _again(report: "Report", store: "Store", where_: str) -> str:
+    return f"viewer replay {store.short(report.run_id)}{where_}"
