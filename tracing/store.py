@@ -44,11 +44,26 @@ class Store:
         self.path = Path(path)
         self._open()
 
+    @classmethod
+    def over(cls, connection: sqlite3.Connection, path: str | Path = ":memory:") -> Self:
+        """A store that is no file of its own; messages call it `path`, and the connection is closed with it."""
+        store = cls.__new__(cls)
+        store.path = Path(path)
+        store._seen = None  # it cannot change behind our back
+        store._take(connection)
+        return store
+
     def _open(self) -> None:
-        self._seen = _signature(self.path)
-        self.connection = open_reading(self.path)
+        self._seen: tuple[Any, ...] | None = _signature(self.path)
+        self._take(open_reading(self.path))
+
+    def _take(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
         self.connection.row_factory = _as_dict
         self.connection.create_function("casefold", 1, lambda text: str(text or "").casefold(), deterministic=True)
+
+    def _has_changed(self) -> bool:
+        return self._seen is not None and _signature(self.path) != self._seen
 
     def close(self) -> None:
         self.connection.close()
@@ -268,13 +283,13 @@ class Store:
         # A store that nobody had open is read as one that does not change; when somebody writes it, it is opened anew,
         # and what was read in the moment of the change may be torn.
         for last in (False, True):
-            if _signature(self.path) != self._seen:
+            if self._has_changed():
                 self.connection.close()
                 self._open()
             try:
                 return self.connection.execute(query, values).fetchall()
             except sqlite3.DatabaseError as error:
-                if last or _signature(self.path) == self._seen:
+                if last or not self._has_changed():
                     raise StoreError(f"cannot read the store {self.path} ({error})") from error
         raise AssertionError
 
