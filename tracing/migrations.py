@@ -27,8 +27,21 @@ def m002_seals(db: Database) -> None:
     db.execute("alter table span add column seal blob")
     db.execute("alter table event add column seal blob")
     db.execute("alter table annotation add column seal blob")
-    _views(db)
     db.execute("pragma user_version=2")
+
+
+@migrations()
+def m003_costs(db: Database) -> None:
+    """`tier`: the provider's service tier, as it came. By the first index the cost of a million calls is summed without
+    looking at a row of them: in quarters of an hour, of which the days of every time zone are made."""
+    db.execute("alter table span add column tier text")
+    db.execute(
+        "create index call_time on span(start_ns/900000000000, coalesce(response_model,model), cost, inp, out, cached, "
+        "cache_write, reasoning) where kind=1 and end_ns is not null"
+    )
+    db.execute("create index call_unpriced on span(run) where kind=1 and end_ns is not null and price is null")
+    _views(db)
+    db.execute("pragma user_version=3")
 
 
 def migrate(connection: sqlite3.Connection) -> None:
