@@ -21,6 +21,8 @@ class Limits:
     """Wall time, looked at before each request and before the calls of an answer."""
     max_tokens: int | None = None
     """Input and output tokens together, as far as they are known."""
+    max_cost_usd: float | None = None
+    """Dollars; see `agent.metering`. A model without a price cannot be limited, which is told at the start."""
     max_parallel: int = 8
     """Calls of one message that run at the same time; 1 runs them one by one, in order."""
 
@@ -29,6 +31,8 @@ class Limits:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value}")
+        if self.max_cost_usd is not None and not self.max_cost_usd >= 0:
+            raise ValueError(f"max_cost_usd must be a number of dollars, not {self.max_cost_usd}")
 
 
 def as_plain(limits: Limits) -> dict[str, int | float]:
@@ -39,8 +43,15 @@ def as_plain(limits: Limits) -> dict[str, int | float]:
 class Meter:
     """The budget of one run; its time starts when it is made."""
 
-    def __init__(self, limits: Limits, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        monotonic: Callable[[], float] = time.monotonic,
+        spent: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`spent` says what the run has cost so far, in nano-dollars."""
         self._limits = limits
+        self._spent = spent
         self._monotonic = monotonic
         self._start = monotonic()
         self._warned = False
@@ -54,6 +65,8 @@ class Meter:
             if totals.unreported and not self._warned:
                 self._warned = True
                 warn("max_tokens cannot be kept to: the model does not say how many tokens it used")
+        if limits.max_cost_usd is not None and self._spent() >= limits.max_cost_usd * 1e9:
+            return "cost_limit"
         if limits.max_seconds is not None and self._monotonic() - self._start >= limits.max_seconds:
             return "time_limit"
         return "max_steps" if totals.steps >= limits.max_steps else None

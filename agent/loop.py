@@ -7,16 +7,19 @@ this same code with other ports.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.agents import Agent
 from agent.errors import ModelError, described
 from agent.history import opening
-from agent.limits import Meter
 from agent.messages import Message, ToolCall
+from agent.metering import metered
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, Tools, unheard
 from agent.values import Observation, Request, Response, Result, Step, Stop, Totals
+
+if TYPE_CHECKING:
+    from agent.pricing import PriceBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +110,13 @@ async def proceed(
     budget: Budget | None = None,
     on_step: Callable[[Step], None] | None = None,
     tell: Tell = unheard,
+    prices: "PriceBook | None" = None,
 ) -> Result:
-    """As `run`, from a whole history whose last message the model has yet to answer."""
+    """As `run`, from a whole history whose last message the model has yet to answer. `prices` are for a limit of cost;
+    None: those of `PriceBook.configured`."""
     model, tools = as_model(agent.model), agent.tools
-    budget = Meter(agent.limits) if budget is None else budget
+    if budget is None:
+        model, budget = await metered(model, agent.limits, prices)
     progress = Progress(messages=messages)
     while True:
         match next_move(progress, budget.stop(progress.totals)):

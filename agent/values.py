@@ -96,6 +96,8 @@ class Response:
     """The provider's finish reason, as it came."""
     model: str | None = None
     """The model that answered, as the provider names it; None where it did not say."""
+    tier: str | None = None
+    """The provider's service tier, as it came."""
     raw: str | None = None
     """The provider's message as JSON text, only where it differs from `message`."""
     replayed: bool = False

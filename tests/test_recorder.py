@@ -78,7 +78,7 @@ def test_a_run_reads_back_whole(tmp_path: Path) -> None:
         "version": "1.2",
     }
     assert (json.loads(run["tags"]), json.loads(run["metadata"])) == (["a", "b"], {"user": "ada"})
-    assert (run["input_tokens"], run["unreported_calls"], run["cost_usd"]) == (9, 1, None)
+    assert (run["input_tokens"], run["unreported_calls"], run["cost_usd"]) == (9, 1, 0.0)
     assert list(request.messages) == [message.to_dict() for message in result.messages[:-1]]
     assert [tool["function"]["name"] for tool in request.tools] == ["add", "shout"]
     assert request.settings == {"temperature": 0}

@@ -110,9 +110,9 @@ def test_json_holds_metadata_and_content_only_when_asked(db: Path) -> None:
         "run_id": row["run_id"], "session": None, "parent_run": None, "fork_step": None,
         "kind": "live", "agent": "docs", "model": "scripted", "status": "stopped", "stop": "max_steps", "error": None,
         "steps": 2, "tool_calls": 2, "input_tokens": 200, "output_tokens": 40, "cached_tokens": None,
-        "reasoning_tokens": None, "cost_usd": None, "unpriced_calls": 2, "started_at": "2026-01-01T00:00:00.014000Z",
+        "reasoning_tokens": None, "cost_usd": 0.0, "unpriced_calls": 0, "started_at": "2026-01-01T00:00:00.014000Z",
         "ended_at": "2026-01-01T00:00:00.023000Z", "duration_ms": 10.0, "tags": ["good", "slow"], "metadata": {},
-        "version": None, "unreported_calls": 0, "alive": False,
+        "version": None, "unreported_calls": 0, "redacted": 0, "alive": False,
     }  # fmt: skip
     (with_content,) = as_json("list", "--tag", "slow", "--content", db=db)["rows"]
     assert with_content == {**row, "question": "Again?", "answer": None}

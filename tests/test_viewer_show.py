@@ -41,7 +41,7 @@ def row(said: str, bar: str, took: str = "1.0 ms") -> str:
 
 HEAD = [
     "run b40711a8  answered  docs · scripted  2026-01-01 00:00:00  14 ms",
-    "  3 steps, 3 tool calls, 400 tokens in, 70 out, cost unknown",
+    "  3 steps, 3 tool calls, 400 tokens in, 70 out, cost nothing",
     "  session s1   tags good",
     "  run id b40711a88c7039756fb8a73827eabe2c",
     "",

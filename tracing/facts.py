@@ -86,8 +86,18 @@ class Answered(NamedTuple):
     raw: Body | None
     attempts: int
     first_token_ns: int | None
+    tier: str | None
     cost: int | None
     price: str | None
+
+
+class Priced(NamedTuple):
+    """What a model call cost was found out, or why it cannot be."""
+
+    run_id: str
+    number: int
+    cost: int | None
+    price: str
 
 
 class Called(NamedTuple):
@@ -150,4 +160,4 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Said | Asked | Answered | Called | Returned | SpanStarted | SpanEnded | Logged
+Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged

@@ -7,6 +7,7 @@ from typing import Any
 from tracing.clock import Clock
 from tracing.events import Log
 from tracing.ids import Ids
+from tracing.pricer import Pricer
 from tracing.redaction import Redaction
 from tracing.spans import Spans
 from tracing.writer import Writer
@@ -22,6 +23,7 @@ class Instruments:
     spans: Spans
     log: Log | None
     redaction: Redaction | None
+    pricer: Pricer
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,15 @@ class Inside:
 class OpenCall:
     """A model or tool call that has begun."""
 
-    __slots__ = ("attempts", "first_token_ns", "name", "number", "place", "span", "start_ns", "step")
+    __slots__ = (
+        "at_ns", "attempts", "first_token_ns", "name", "number", "place", "provider", "span", "start_ns", "step"
+    )  # fmt: skip
 
-    def __init__(self, number: int, span: Span, place: Place, start_ns: int, step: int, name: str) -> None:
+    def __init__(
+        self, number: int, span: Span, place: Place, start_ns: int, step: int, name: str, provider: str, at_ns: int
+    ) -> None:
+        """`start_ns` is monotonic, `at_ns` the wall clock's; `provider` is that of a model call."""
         self.number, self.span, self.place, self.start_ns = number, span, place, start_ns
-        self.step, self.name = step, name
+        self.step, self.name, self.provider, self.at_ns = step, name, provider, at_ns
         self.attempts = 1
         self.first_token_ns: int | None = None

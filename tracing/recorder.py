@@ -14,6 +14,7 @@ from agent.loop import proceed
 from agent.messages import Message
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, unheard
+from agent.pricing import PriceBook
 from agent.sync import complete
 from agent.values import Result, Step
 from tracing import foreign, logs
@@ -22,6 +23,7 @@ from tracing.errors import StoreError, warn
 from tracing.events import Log
 from tracing.ids import Ids, RandomIds
 from tracing.instruments import Instruments, Labels, Origin
+from tracing.pricer import Pricer
 from tracing.redaction import Redaction
 from tracing.run_trace import RunTrace
 from tracing.spans import Spans
@@ -49,12 +51,14 @@ class Recorder:
         span_processors: "Sequence[SpanProcessor]" = (),
         log: Log | None = None,
         redact: bool | Redaction = True,
+        prices: PriceBook | None = None,
         strict: bool = False,
     ) -> None:
         """Secrets are taken out of every text before it is stored; `redact` may be a `Redaction` with patterns of your
-        own, or False. With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
+        own, or False. `prices` are for calls that cost money (None: those of `PriceBook.configured`). With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
+        self._prices = PriceBook.configured() if prices is None else prices
         self._instruments: Instruments | None = None
         self.last: RunTrace | None = None
         """The run that was started last, also while it runs."""
@@ -66,8 +70,9 @@ class Recorder:
             warn(f"runs are not recorded: {error}")
             return
         redaction = redact if isinstance(redact, Redaction) else Redaction() if redact else None
-        self._instruments = Instruments(writer, clock, ids, self._spans, log, redaction)
-        self._close_writer = weakref.finalize(self, writer.close)  # at exit too, should nobody close it
+        pricer = Pricer(self._prices, writer.write)
+        self._instruments = Instruments(writer, clock, ids, self._spans, log, redaction, pricer)
+        self._close = weakref.finalize(self, _close, pricer, writer)  # at exit too, should nobody close it
 
     async def run(
         self,
@@ -91,7 +96,7 @@ class Recorder:
         mapping."""
         first = opening(agent.system, history, question)
         if self._instruments is None:
-            return await proceed(agent, first, on_step=on_step, tell=tell, budget=budget)
+            return await proceed(agent, first, on_step=on_step, tell=tell, budget=budget, prices=self._prices)
         self._instruments.writer.check_file()
         logs.hear()
         foreign.hear()
@@ -107,7 +112,9 @@ class Recorder:
         traced = replace(agent, model=TracedModel(model, trace), tools=TracedTools(agent.tools, trace))
         with trace.current():
             try:
-                result = await proceed(traced, first, on_step=self._durable(on_step), tell=tell, budget=budget)
+                result = await proceed(
+                    traced, first, on_step=self._durable(on_step), tell=tell, budget=budget, prices=self._prices
+                )
             except ModelError as error:
                 error.result = replace(error.result, run_id=trace.run_id)
                 raise
@@ -124,7 +131,7 @@ class Recorder:
         self._spans.close()
         if self._instruments is not None:
             self._instruments.writer.check_file()
-            self._close_writer()
+            self._close()
 
     def _durable(self, on_step: Callable[[Step], None] | None) -> Callable[[Step], None] | None:
         """The user's `on_step` may take long, so what it hears of is written first."""
@@ -151,3 +158,8 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _close(pricer: Pricer, writer: Writer) -> None:
+    pricer.close()
+    writer.close()

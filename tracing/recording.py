@@ -58,6 +58,8 @@ class RecordedStep:
     settings: str
     model: str
     response: Response | None
+    usage: Usage
+    """What the call used, failed attempts included."""
     error: str | None
     """Of a model call that failed."""
     ended: bool
@@ -131,7 +133,7 @@ _RUN = (
 )
 _SPANS = (
     "select kind, step, idx, end_ns, name, error, model, response_model, finish, inp, out, cached, cache_write, "
-    "reasoning, request_tip, response, settings, tools, raw, call_id, arguments, result, whole, chars, truncated "
+    "reasoning, request_tip, response, settings, tools, raw, call_id, arguments, result, whole, chars, truncated, tier "
     "from span where run=? and kind<3 order by n"
 )
 _MESSAGES = (
@@ -154,7 +156,9 @@ class _Reader:
         bodies |= {span[key] for span in self._spans for key in ("settings", "tools", "raw", "result", "whole")}
         bodies |= {row["body"] for row in self._messages.values()}
         self._bodies = {row["id"]: row for row in self._rows(_BODIES, _ids(bodies))}
-        self._changed = {key for key, row in self._bodies.items() if hashlib.sha256(_bytes(row)).digest() != row["hash"]}
+        self._changed = {
+            key for key, row in self._bodies.items() if hashlib.sha256(_bytes(row)).digest() != row["hash"]
+        }
         self._faults: list[Fault] = []
         self._seen: set[tuple[str, int]] = set()
         self._checked = 0
@@ -235,6 +239,7 @@ class _Reader:
                     settings=self._text(span["settings"], number, None, "the settings") or "{}",
                     model=span["model"],
                     response=response,
+                    usage=_usage(span),
                     error=span["error"],
                     ended=span["end_ns"] is not None,
                     calls=tuple(self._call(one) for one in calls),
@@ -258,16 +263,13 @@ class _Reader:
             calls = message.tool_calls
         if len(calls) != len(message.tool_calls):
             calls = message.tool_calls
-        usage = Usage(
-            input=span["inp"], output=span["out"], cached=span["cached"], reasoning=span["reasoning"],
-            cache_write=span["cache_write"],
-        )  # fmt: skip
         return Response(
             message=message,
             calls=tuple(replace(call, step=number) for call in calls),
-            usage=usage,
+            usage=_usage(span),
             finish=span["finish"],
             model=span["response_model"],
+            tier=span["tier"],
             raw=raw,
             replayed=True,
         )
@@ -345,6 +347,16 @@ class _Reader:
         cursor = self._connection.execute(query, values)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, tuple(row), strict=True)) for row in cursor.fetchall()]
+
+
+def _usage(span: Row) -> Usage:
+    return Usage(
+        input=span["inp"],
+        output=span["out"],
+        cached=span["cached"],
+        reasoning=span["reasoning"],
+        cache_write=span["cache_write"],
+    )
 
 
 def _bytes(body: Row) -> bytes:

@@ -29,6 +29,7 @@ from tracing.events import Event
 from tracing.facts import Fact, Said
 from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import Inside, OpenCall, Place, here
+from tracing.pricer import FREE, Ended
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
 
@@ -45,9 +46,10 @@ class RunTrace:
     ) -> None:
         """Begins the run: its row is written before anything else happens."""
         self._write, self._clock = instruments.writer.write, instruments.clock
-        self._spans, self._log = instruments.spans, instruments.log
+        self._spans, self._log, self._pricer = instruments.spans, instruments.log, instruments.pricer
         self.run_id = instruments.ids.new(16).hex()
         self._usages: list[Usage] = []
+        self._charged = Usage()  # for model calls that failed
         self._returned = 0
         redaction = instruments.redaction
         self._redactor = None if redaction is None else redaction.for_run()
@@ -116,7 +118,7 @@ class RunTrace:
         return Totals(
             steps=len(self._usages),
             tool_calls=self._returned,
-            usage=sum(self._usages, Usage()),
+            usage=sum(self._usages, self._charged),
             unreported=sum(usage.input is None or usage.output is None for usage in self._usages),
         )
 
@@ -138,7 +140,7 @@ class RunTrace:
         now = self._clock.wall_ns()
         name = f"chat {model.name}"
         span = self._spans.start(name, self._span, now, lambda: genai.request_attributes(model), CLIENT)
-        call = self._open(span, request.step, model.name)
+        call = self._open(span, request.step, model.name, model.provider, now)
         if request.tools is not self._schemas:
             self._tools = self._tools_body(request.tools)
         tip = self._tip()
@@ -148,6 +150,7 @@ class RunTrace:
             tip, self._settings, self._tools,
         )  # fmt: skip
         self._put(said, asked)
+        self._pricer.expect(model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
         return call
@@ -164,13 +167,18 @@ class RunTrace:
         body = None if raw is None else body_of(_clean_json(raw, self._clean))
         ended = self._answered(call, None, usage, response, self._tip(), body)
         self._put(said, ended, linger=True)
+        self._price(call, ended, usage)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
         self._spans.end(call.span, ended.end_ns, None, lambda: genai.response_attributes(response))
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
-        ended = self._answered(call, self._clean(_said(error)), Usage(), None, None, None)
+        usage = getattr(error, "usage", None)
+        usage = usage if isinstance(usage, Usage) else Usage()
+        self._charged += usage
+        ended = self._answered(call, self._clean(_said(error)), usage, None, None, None)
         self._put((), ended)
+        self._price(call, ended, usage)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, None), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
@@ -292,9 +300,24 @@ class RunTrace:
 
     # Helpers
 
-    def _open(self, span: Span, step: int, name: str) -> OpenCall:
+    def _open(self, span: Span, step: int, name: str, provider: str = "", at_ns: int = 0) -> OpenCall:
         place = Place(self, span_id(span), step)
-        return OpenCall(next(self._numbers), span, place, self._clock.monotonic_ns(), step, name)
+        return OpenCall(next(self._numbers), span, place, self._clock.monotonic_ns(), step, name, provider, at_ns)
+
+    def _price(self, call: OpenCall, ended: facts.Answered, usage: Usage) -> None:
+        if ended.price is None:
+            self._pricer.add(
+                Ended(
+                    self.run_id,
+                    call.number,
+                    call.name,
+                    ended.response_model,
+                    call.provider,
+                    call.at_ns,
+                    usage,
+                    ended.tier,
+                )
+            )
 
     def _answered(
         self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
@@ -305,7 +328,11 @@ class RunTrace:
             None if response is None else response.model, None if response is None else response.finish,
             usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
             tip, raw, call.attempts, call.first_token_ns,
-            *((0, "replayed") if response is not None and response.replayed else (None, None)),
+            None if response is None else response.tier,
+            *(
+                (0, "replayed") if response is not None and response.replayed
+                else (0, "free") if call.provider == FREE else (None, None)
+            ),
         )  # fmt: skip
 
     def _since(self, call: OpenCall) -> int:

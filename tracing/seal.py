@@ -18,7 +18,7 @@ _SPAN = (
     "s.n, hex(s.span_id), hex(s.parent_id), s.kind, s.step, s.idx, s.start_ns, s.end_ns, s.duration_ns, s.name, s.error, "
     "s.model, s.response_model, s.provider, s.finish, s.inp, s.out, s.cached, s.cache_write, s.reasoning, "
     "hex(q.hash), hex(a.hash), hex(e.hash), hex(t.hash), hex(p.hash), s.attempts, s.first_token_ns, s.call_id, "
-    "s.arguments, hex(b.hash), hex(w.hash), s.chars, s.truncated, s.attrs"
+    "s.arguments, hex(b.hash), hex(w.hash), s.chars, s.truncated, s.attrs, s.tier"
 )
 _SPANS = (
     f"select {_SPAN} from span s left join message q on q.id=s.request_tip left join message a on a.id=s.response "  # noqa: S608

@@ -23,6 +23,7 @@ from viewer.options import (
     where,
 )
 from viewer.replay_commands import fork, replay, script
+from viewer.test_command import test
 
 if TYPE_CHECKING:
     from tracing.store import Store
@@ -206,7 +207,7 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 
-for command in (replay, fork, script):
+for command in (replay, fork, script, test):
     cli.add_command(command)
 
 

@@ -14,6 +14,10 @@ from viewer.times import local
 from viewer.trees import Call, Step, Timing, Tree
 
 
+ORIGINS = {"fork": "fork of", "replay": "replay of"}
+"""What a run is to its parent; without a word here, the parent's tool started it."""
+
+
 def show_list(screen: Screen, store: Store, rows: Sequence[Row], total: int, where: tzinfo, next_command: str) -> None:
     if not rows:
         screen.line(("no runs" if total == 0 else f"none of {total} runs shown", ""))
@@ -79,18 +83,14 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
     tokens = f"{number(run['input_tokens'], at_least=partial)} tokens in, {number(run['output_tokens'], at_least=partial)} out"
     if run["cached_tokens"]:
         tokens += f", {number(run['cached_tokens'])} cached"
-    cost = money(run["cost_usd"], at_least=bool(run["unpriced_calls"]))
-    screen.line(
-        (
-            f"  {_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}, {tokens}, cost {'unknown' if cost == '?' else cost}",
-            "dim",
-        )
-    )
+    counts = f"{_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}"
+    screen.line((f"  {counts}, {tokens}, {_cost(tree)}", "dim"))
     labels = [
         f"{name} {value}"
         for name, value in (
+            (ORIGINS.get(run["kind"], "part of run"), run["parent_run"] and _origin(run).removeprefix(" ← ")),
             ("session", run["session"]), ("tags", ", ".join(json.loads(run["tags"]))), ("version", run["version"]),
-            ("part of run", run["parent_run"] and run["parent_run"][:8]),
+            ("secrets taken out:", run["redacted"]),
             ("metadata", run["metadata"] if run["metadata"] != "{}" else None),
         )
         if value
@@ -103,6 +103,14 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
     screen.line()
 
 
+def _cost(tree: Tree) -> str:
+    run, prices = tree.run, {step.row["price"] for step in tree.steps}
+    if prices and prices <= {"free", "replayed"}:
+        return "cost nothing" if prices == {"free"} else "taken from a record: cost nothing"
+    cost = money(run["cost_usd"], at_least=bool(run["unpriced_calls"]))
+    return f"cost {'unknown' if cost == '?' else cost}"
+
+
 def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | None, detailed: bool) -> None:
     row = step.row
     finish = row["finish_reason"] or ""
@@ -113,7 +121,12 @@ def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | Non
     else:
         words = _count(len(step.calls), "call") if step.calls else "answer"
         words += "" if finish in ("", "stop", "tool_calls") else f" ({finish})"
-        said = (f"{words}, tokens {number(row['input_tokens'])} in, {number(row['output_tokens'])} out", "")
+        words += f", tokens {number(row['input_tokens'])} in, {number(row['output_tokens'])} out"
+        if row["price"] == "replayed":
+            words += ", from the record"
+        elif row["cost_usd"]:
+            words += f", {money(row['cost_usd'])}"
+        said = (words, "")
     model = row["response_model"] or row["model"]
     _row(screen, tree, (f"step {step.number}  {model}: ", "head"), said, step.timing, row["duration_ms"])
     text = (step.message or {}).get("content")

@@ -18,6 +18,7 @@ class Accumulator:
     def __init__(self) -> None:
         self.usage: Any = None
         self.model: str | None = None
+        self.tier: Any = None
         self.finish: str | None = None
         self.error: Any = None
         self._texts: dict[str, list[str]] = {}
@@ -31,6 +32,7 @@ class Accumulator:
             return ""
         self.usage = chunk.get("usage") or self.usage
         self.model = chunk.get("model") or self.model
+        self.tier = chunk.get("service_tier") or self.tier
         self.error = chunk.get("error") or self.error
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None

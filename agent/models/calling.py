@@ -32,7 +32,7 @@ class CallableModel:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         name = getattr(function, "__name__", type(function).__name__)
-        self.info = ModelInfo(name=name, provider="playhead")
+        self.info = ModelInfo(name=name, provider="custom")  # whom it asks, and for how much, nobody knows
         self._function = function
         self._schemas_as = _schemas_as(function)
 

@@ -11,14 +11,15 @@ import os
 import time
 import weakref
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.accumulate import Accumulator
 from agent.models.retrying import Failed, Retries, attempted, retry_after
 from agent.models.servers import Server, server_for
-from agent.models.wire import first_choice, read, to_response
+from agent.models.wire import first_choice, read, to_response, to_usage
 from agent.ports import FirstToken, ModelInfo, Tell, TextDelta
-from agent.values import Request, Response
+from agent.values import Request, Response, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -58,7 +59,22 @@ class OpenAIModel:
 
     async def respond(self, request: Request, tell: Tell) -> Response:
         client = await self._client()
-        return await attempted(lambda: self._ask(client, request, tell), self._retries, tell)
+        charged = Usage()
+
+        async def attempt() -> Response:
+            nonlocal charged
+            try:
+                return await self._ask(client, request, tell)
+            except Failed as error:
+                charged += error.usage
+                error.usage = charged
+                raise
+
+        response = await attempted(attempt, self._retries, tell)
+        # What failed attempts were charged for is a part of what the call used; where the answer says nothing of its
+        # own use, the sum stays unknown.
+        known = charged != Usage() and response.usage.input is not None
+        return replace(response, usage=charged + response.usage) if known else response
 
     async def _ask(self, client: "AsyncOpenAI", request: Request, tell: Tell) -> Response:
         """One attempt. Raises Failed."""
@@ -105,9 +121,10 @@ class OpenAIModel:
         try:
             message, finish = first_choice(completion)
             usage, model = read(completion, "usage"), read(completion, "model")
-            return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
+            tier = read(completion, "service_tier")
+            return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
         except (TypeError, ValueError) as error:
-            raise Failed(self._clean(str(error))) from None
+            raise Failed(self._clean(str(error)), usage=to_usage(read(completion, "usage"))) from None
 
     async def _streamed(self, raw: Any, request: Request, tell: Tell) -> Response:
         answer = Accumulator()
@@ -127,19 +144,21 @@ class OpenAIModel:
                 if text:
                     tell(TextDelta(text))
                 if answer.error is not None:
-                    _raise_error({"error": answer.error}, self._clean)
+                    _raise_error({"error": answer.error, "usage": answer.usage}, self._clean)
         except Exception as error:
             if isinstance(error, Failed):
                 raise
-            raise Failed(self._clean(f"the stream broke off: {type(error).__name__}: {error}")) from None
+            text = self._clean(f"the stream broke off: {type(error).__name__}: {error}")
+            raise Failed(text, usage=to_usage(answer.usage)) from None
         if not is_done and answer.finish is None:
-            raise Failed("the stream ended before the answer did")
+            raise Failed("the stream ended before the answer did", usage=to_usage(answer.usage))
         try:
             return to_response(
-                answer.message(), step=request.step, usage=answer.usage, finish=answer.finish, model=answer.model
-            )
+                answer.message(), step=request.step, usage=answer.usage, finish=answer.finish, model=answer.model,
+                tier=answer.tier,
+            )  # fmt: skip
         except (TypeError, ValueError) as error:
-            raise Failed(self._clean(str(error))) from None
+            raise Failed(self._clean(str(error)), usage=to_usage(answer.usage)) from None
 
     def _clean(self, text: str) -> str:
         """A server's words without our key."""
@@ -188,7 +207,8 @@ def _raise_error(completion: Any, clean: Any) -> None:
     text = read(error, "message") if isinstance(error, Mapping) else error
     code = read(error, "code") if isinstance(error, Mapping) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
-    raise Failed(clean(f"the provider answered with an error: {text}"), status=status)
+    usage = to_usage(read(completion, "usage"))
+    raise Failed(clean(f"the provider answered with an error: {text}"), status=status, usage=usage)
 
 
 def _said(error: Any) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from agent.errors import described
 from agent.ports import Retried, Tell
+from agent.values import Usage
 
 T = TypeVar("T")
 
@@ -19,10 +20,19 @@ RETRIED_STATUS = frozenset({408, 409, 429})
 
 class Failed(Exception):
     """One attempt failed. `status` is that of the response, None where there was none; `wait` what the server asked
-    for, in seconds; the text holds no key."""
+    for, in seconds; `usage` what it said that was charged all the same; the text holds no key."""
 
-    def __init__(self, text: str, *, status: int | None = None, wait: float | None = None, again: bool = True) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        status: int | None = None,
+        wait: float | None = None,
+        again: bool = True,
+        usage: Usage = Usage(),
+    ) -> None:
         super().__init__(text)
+        self.usage = usage
         self.status = status
         self.wait = wait
         self.again = again if status is None else status in RETRIED_STATUS or status >= 500

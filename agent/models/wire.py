@@ -19,7 +19,13 @@ from agent.values import Response, Usage
 
 
 def to_response(
-    message: Any, *, step: int, usage: Any = None, finish: str | None = None, model: str | None = None
+    message: Any,
+    *,
+    step: int,
+    usage: Any = None,
+    finish: str | None = None,
+    model: str | None = None,
+    tier: Any = None,
 ) -> Response:
     """Reads one answer; `usage` is a `Usage`, a chat-completions usage, or None. Raises TypeError for no message."""
     came = _as_dict(message)
@@ -37,6 +43,7 @@ def to_response(
         usage=to_usage(usage),
         finish=None if finish is None else str(finish),
         model=None if model is None else str(model),
+        tier=tier if isinstance(tier, str) else None,
         raw=raw,
     )
 

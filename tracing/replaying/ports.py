@@ -28,6 +28,7 @@ class ReplayModel:
         """The recorded response. Raises Diverged, RecordEnds, and what the recorded call raised."""
         step = self._referee.asked(request)
         if step.response is None:
+            self._referee.charged(step.usage)
             _fail(self._referee, step.error or CANCELLED)
         self._referee.answered(request, step.response)
         return step.response
@@ -69,7 +70,7 @@ class ReplayBudget:
 
 def budget_of(referee: Referee) -> ReplayBudget:
     limits = referee.limits
-    own = None if limits is None else Meter(replace(limits, max_seconds=None))
+    own = None if limits is None else Meter(replace(limits, max_seconds=None, max_cost_usd=None))
     return ReplayBudget(referee, own)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from agent.canonical import to_text
 from agent.limits import Limits, as_plain
 from agent.messages import Message, ToolCall
-from agent.values import Observation, Request, Response, Result, ToolSchema, Totals
+from agent.values import Observation, Request, Response, Result, ToolSchema, Totals, Usage
 from tracing.chain import Chain, cleaned
 from tracing.recording import RecordedCall, RecordedStep, Recording
 from tracing.redaction import Redaction
@@ -88,6 +88,10 @@ class Referee:
             usage=so_far.usage + usage,
             unreported=so_far.unreported + (usage.input is None or usage.output is None),
         )
+
+    def charged(self, usage: Usage) -> None:
+        """A model call failed and was charged all the same."""
+        self._answered = replace(self._answered, usage=self._answered.usage + usage)
 
     def _settings_text(self, request: Request) -> str:
         # Before the tools and the messages: secrets are numbered in the order in which they were recorded.

@@ -1,0 +1,95 @@
+"""Prices model calls while they are recorded: once, at the price of their time, and never on the agent's way.
+
+What costs nothing is known at once. For the rest a thread loads the price list while the first answer is awaited, and
+fills each call's cost in when it has ended. What is not priced when the recorder closes is left as it is, not tried, for
+`viewer prices apply`.
+"""
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from agent.errors import described
+from agent.pricing import PriceBook, Priced
+from agent.values import Usage
+from tracing import facts
+from tracing.errors import warn
+from tracing.facts import Fact
+
+CLOSE_SECONDS = 2.0
+"""How long a recorder that is closed waits for what is still to be priced."""
+FREE = "playhead"
+"""The provider of models that cost nothing."""
+
+
+class Ended(NamedTuple):
+    """A model call that has ended and has no price yet."""
+
+    run_id: str
+    number: int
+    model: str
+    response_model: str | None
+    provider: str
+    when_ns: int
+    usage: Usage
+    tier: str | None
+
+
+class Pricer:
+    def __init__(self, prices: PriceBook, write: Callable[[Iterable[Fact]], None]) -> None:
+        self._prices, self._write = prices, write
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+        self._waiting: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+
+    def expect(self, provider: str) -> None:
+        """A call begins whose price will be asked for: loads the list meanwhile."""
+        if provider != FREE and (self._thread is None or self._pid != os.getpid()):
+            self._begin()
+
+    def add(self, call: Ended) -> None:
+        self.expect(call.provider)
+        self._waiting.put(call)
+
+    def close(self) -> None:
+        """Waits for what is to be priced, but not long."""
+        thread = self._thread
+        if thread is not None and self._pid == os.getpid():
+            self._waiting.put(None)
+            thread.join(CLOSE_SECONDS)
+            self._thread = None
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._thread is not None and self._pid == os.getpid():
+                return
+            if self._pid != os.getpid():  # a forked child has neither the thread nor what that was at
+                self._waiting = queue.SimpleQueue()
+            self._pid = os.getpid()
+            self._thread = threading.Thread(
+                target=self._work, args=(self._waiting,), name="playhead-prices", daemon=True
+            )
+            self._thread.start()
+
+    def _work(self, waiting: "queue.SimpleQueue[Ended | None]") -> None:
+        try:
+            self._prices.load()
+            while (call := waiting.get()) is not None:
+                priced = self._price(call)
+                self._write([facts.Priced(call.run_id, call.number, priced.cost, priced.price)])
+        except Exception as error:  # noqa: BLE001 - a price that cannot be found must not end the run
+            warn(f"calls are not priced ({described(error)}): viewer prices apply does it later")
+
+    def _price(self, call: Ended) -> Priced:
+        return self._prices.price(
+            model=call.model,
+            response_model=call.response_model,
+            provider=call.provider,
+            when=datetime.fromtimestamp(call.when_ns / 1e9, UTC),
+            usage=call.usage,
+            tier=call.tier,
+        )

@@ -1,0 +1,113 @@
+"""Runs that were kept as tests: replayed, run for their behaviour, or recorded anew."""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from agent.agents import Agent
+from agent.errors import AgentError, ModelError
+from agent.models.scripted import ScriptedModel
+from agent.sync import run_sync
+from agent.values import Step
+from tracing.errors import TraceError
+from tracing.ids import CountingIds
+from tracing.portable import portable
+from tracing.recorder import Recorder
+from tracing.recording import Recording
+from tracing.redaction import Redaction
+from tracing.replaying.ignoring import BadPattern
+from tracing.replaying.replay import find_recording, replay
+from tracing.replaying.report import Report
+from tracing.store import Store
+from viewer.behaviour import Behaviour, behaviour_of
+from viewer.project import BadProject, choose_agent, load
+from viewer.replays import text_of
+
+
+class KeptTests:
+    """The kept runs of one folder of tests. Every failure is a test's failure, in words."""
+
+    def __init__(self, folder: Path, invoked_in: Path, *, update: bool) -> None:
+        self._folder, self._invoked_in, self._update = folder, invoked_in, update
+
+    def replay(self, file: str, agent: Agent | str | None, *, ignore: tuple[str, ...], tools: Any) -> Report:
+        __tracebackhide__ = True
+        chosen = self._agent(agent)
+        recording = self._recording(file, chosen)
+        try:
+            report = replay(recording, chosen, ignore=ignore, tools=tools)
+        except (BadPattern, ValueError) as error:
+            pytest.fail(f"playhead: {error}", pytrace=False)
+        if not report.is_exact:
+            pytest.fail(f"playhead: {file} is not what happens now\n{text_of(report, file)}", pytrace=False)
+        return report
+
+    def run(self, file: str, agent: Agent | str | None, *, model: Literal["recorded", "live"]) -> Behaviour:
+        __tracebackhide__ = True
+        chosen = self._agent(agent)
+        if chosen is None:
+            pytest.fail("playhead: no agent to run: name one, or set agent of [tool.playhead]", pytrace=False)
+        recording = self._recording(file, chosen)
+        if model == "recorded":
+            chosen = replace(chosen, model=ScriptedModel.from_run(recording))
+        steps: list[Step] = []
+        try:
+            result = run_sync(
+                chosen, recording.question, history=recording.earlier(chosen.system), on_step=steps.append
+            )
+        except ModelError as error:
+            result = error.result
+        return behaviour_of(result, steps)
+
+    def _recording(self, file: str, agent: Agent | None) -> Recording:
+        __tracebackhide__ = True
+        path = self._folder / file
+        try:
+            recording = find_recording(str(path))
+            if self._update:
+                if agent is None:
+                    pytest.fail(f"playhead: no agent to record {file} anew with: name one", pytrace=False)
+                record_anew(recording, agent, path)
+                recording = find_recording(str(path))
+        except TraceError as error:
+            pytest.fail(f"playhead: {error}", pytrace=False)
+        return recording
+
+    def _agent(self, agent: Agent | str | None) -> Agent | None:
+        __tracebackhide__ = True
+        if isinstance(agent, Agent):
+            return agent
+        try:
+            chosen = choose_agent(None, self._folder) if agent is None else load(agent, self._importable())
+        except (BadProject, AgentError) as error:
+            pytest.fail(f"playhead: {error}", pytrace=False)
+        return None if chosen is None else chosen.agent
+
+    def _importable(self) -> Path:
+        """The project's folder: the nearest one with a pyproject.toml, else where pytest was called."""
+        nearest = (folder for folder in self._folder.parents if (folder / "pyproject.toml").is_file())
+        return next(nearest, self._invoked_in)
+
+
+def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
+    """Runs `agent` live on the recorded question and writes the recording. Fails, and leaves it, where the model does."""
+    __tracebackhide__ = True
+    policy = recording.attrs.get("redaction")
+    redact = Redaction.from_plain(policy) if policy is not None else False
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder, "anew.db")
+        try:
+            with Recorder(db, ids=CountingIds(), redact=redact, strict=True) as recorder:
+                recorder.run_sync(agent, recording.question, history=recording.earlier(agent.system))
+        except ModelError as error:
+            if recording.stop != "failed":
+                pytest.fail(f"playhead: {path.name} is left as it is, because {error}", pytrace=False)
+        with Store(db) as store:
+            text = portable(store, store.find("last"))
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8", newline="\n")
+    beside.replace(path)
