@@ -41,7 +41,8 @@ def _strip(memory: sqlite3.Connection) -> None:
         memory.execute(
             "update span set n=?, span_id=?, parent_id=?, start_ns=?, "
             "end_ns=case when end_ns is null then null else ? end, "
-            "duration_ns=case when end_ns is null then null else 0 end, attempts=1, first_token_ns=null, "
+            "duration_ns=case when end_ns is null then null else 0 end, "
+            "attempts=case when attempts is null then null else 1 end, first_token_ns=null, "
             "cost=null, price=null, attrs=null, seal=null where n=?",
             (at, at.to_bytes(8, "big"), bytes(8), start, start, number),
         )

@@ -56,6 +56,7 @@ class Recorder:
     ) -> None:
         """Secrets are taken out of every text before it is stored; `redact` may be a `Redaction` with patterns of your
         own, or False. `prices` are for calls that cost money (None: those of `PriceBook.configured`). With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
+        self.path = Path(path)
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
         self._prices = PriceBook.configured() if prices is None else prices
@@ -63,7 +64,7 @@ class Recorder:
         self.last: RunTrace | None = None
         """The run that was started last, also while it runs."""
         try:
-            writer = Writer(Path(path), clock)
+            writer = Writer(self.path, clock)
         except StoreError as error:
             if strict:
                 raise
@@ -125,6 +126,11 @@ class Recorder:
     def run_sync(self, agent: Agent, question: str, **options: Any) -> Result:
         """As `run`, for code that is not async; works inside a running event loop too."""
         return complete(self.run(agent, question, **options))
+
+    def flush(self) -> None:
+        """Writes what waits for what follows it."""
+        if self._instruments is not None:
+            self._instruments.writer.flush()
 
     def close(self) -> None:
         """Writes what waits, tells what is lost, and ends the span processors."""
