@@ -49,4 +49,6 @@ def test_the_secret_of_the_redacted_run_is_nowhere() -> None:
     (call,) = recording.steps[0].calls
     assert call.arguments == '{"token":"[redacted:api_key#1]"}'
     assert call.observation is not None
-    assert call.observation.shown.splitlines()[-2].startswith("token [redacted:api_key#1]")
+    assert call.observation.truncated
+    assert call.observation.shown.splitlines()[-2].endswith("entry [redacted:api_key#1]")
+    assert "[redacted:api_key#1] and more" in call.observation.whole
