@@ -203,7 +203,7 @@ async def redacted(recorder: Recorder) -> None:
 
     @tool("Read the log.", token="whose")
     async def read_log(token: str) -> str:
-        return "entry " * 485 + f"{SECRET} and more " + "entry " * 90
+        return "entry " * 488 + f"{SECRET} and more " + "entry " * 90
 
     agent = scripted(calls(("read_log", {"token": SECRET})), answer(f"It says {SECRET}."), tools=Toolbox([read_log]))
     await recorder.run(agent, f"What does the log of {SECRET} say?")
