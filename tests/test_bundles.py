@@ -14,22 +14,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.command_line import Commands
 from tests.runs import SpreadIds, answer, calls, invoke, record_interrupted, record_sample, recording, strict_json
-from tests.varied_runs import ODD, TOOLS, leaving, record_varied
+from tests.varied_runs import ODD, TOOLS, commands, leaving, record_varied
 from tracing import CountingIds, Store, StoreError, bundle_lines
 from tracing.bundle_shapes import Annotation, Body, Event, Message, Run, Span
 from tracing.bundles import BadBundle, export, export_lines, import_into, import_lines, open_bundle
 from tracing.checking import check
 from tracing.file import memory_store
-from viewer.bundle_commands import check as check_command
-from viewer.bundle_commands import export as export_command
-from viewer.bundle_commands import import_
 
 TABLES = ("body", "message", "process", "run", "span", "event", "annotation")
 
@@ -432,15 +427,6 @@ def test_a_text_that_a_prune_took_travels_as_gone_and_may_come_back(bundle: byte
 
 
 # The commands
-
-
-@click.group(cls=Commands)
-def commands() -> None:
-    pass
-
-
-for command in (export_command, import_, check_command):
-    commands.add_command(command)
 
 
 def test_runs_are_exported_and_imported_by_command(varied: Path, tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from agent import Toolbox, tool
+from agent.command_line import Commands
 from tests.runs import SpreadIds, answer, calls, recording
 from tracing import FixedClock
 from tracing.place import here
+from viewer.bundle_commands import check, export, import_
 
 ODD = {
     "plain": "a result",
@@ -56,3 +60,12 @@ def turns() -> Sequence[Any]:
         {"role": "user", "content": "Hello?"},
         {"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "reasoning_content": "Greet."},
     ]
+
+
+@click.group(cls=Commands)
+def commands() -> None:
+    """The commands that the tests of bundles are about."""
+
+
+for command in (export, import_, check):
+    commands.add_command(command)

@@ -88,7 +88,7 @@ class Places:
                 self._uses.setdefault(body, _Use("message", message, 0, "its text"))
             for *bodies, run in self._connection.execute(_RUN_USES).fetchall():
                 for body, named in zip(bodies, _RUNS, strict=True):
-                    self._uses.setdefault(body, _Use("run", run, 0, f"its {named}"))
+                    self._uses.setdefault(body, _Use("run", run, 0, f"the text of its {named}"))
         return self._uses
 
 
