@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class BadBundle(TraceError):
     """A bundle that was cut, changed or made by something else; nothing of it was imported."""
 
-    def __init__(self, name: str, line: int, reason: str) -> None:
-        super().__init__(f"{name}, line {line}: {reason}; nothing was imported, export it anew where it came from")
+    def __init__(self, name: str, line: int, reason: str, advice: str) -> None:
+        super().__init__(f"{name}, line {line}: {reason}; nothing was imported, {advice}")
         self.name = name
         self.line = line
         """From 1."""
@@ -50,7 +50,8 @@ def import_lines(
 ) -> "Imported":
     """Imports a bundle in one transaction; `name` is what messages call it. The connection is in autocommit mode.
     Raises BadBundle."""
-    from tracing.bundle_import import Importer, Refused
+    from tracing.bundle_import import Importer
+    from tracing.bundle_reading import Refused
 
     importer = Importer(connection, now_ns())
     usual, connection.row_factory = connection.row_factory, None
@@ -61,7 +62,7 @@ def import_lines(
         imported = importer.close()
         connection.execute("commit")
     except Refused as refused:
-        raise BadBundle(name, importer.number, str(refused)) from None
+        raise BadBundle(name, importer.reader.number, str(refused), refused.advice) from None
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
@@ -82,14 +83,14 @@ def import_stream(
     store_path: Path, lines: Iterable[str | bytes], name: str, *, now_ns: Callable[[], int] = time.time_ns
 ) -> "Imported":
     """As `import_into`, for lines that come from somewhere else, e.g. a pipe."""
-    from tracing.bundle_import import Refused, check_header
+    from tracing.bundle_reading import Refused, check_header
 
     coming = iter(lines)
     first = next(coming, b"")
     try:  # what is no bundle makes no store
         check_header(_encoded(first))
     except Refused as refused:
-        raise BadBundle(name, 1, str(refused)) from None
+        raise BadBundle(name, 1, str(refused), refused.advice) from None
     try:
         with contextlib.closing(open_writing(store_path)) as connection:
             connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
