@@ -122,8 +122,7 @@ class Chain:
     def __init__(self, clean: Callable[[str], str] | None = None) -> None:
         """`clean` makes each text what is stored of it, e.g. without its secrets."""
         self._clean = clean
-        self.bodies: dict[str | None, Body] = {}
-        """Bodies of texts that are about to be said, so that a long result is hashed once."""
+        self._known: dict[str | None, tuple[str, Body]] = {}
         self._messages: tuple[Message, ...] = ()
         self.tip: Link | None = None
 
@@ -138,10 +137,21 @@ class Chain:
             known, self.tip = 0, None
         new = []
         for message in messages[known:]:
-            if self._clean is not None:
-                message = cleaned(message, self._clean)
-            self.tip = link(self.tip, message, self.bodies.get(message.tool_call_id))
+            text, body = self._known.get(message.tool_call_id, (None, None))
+            if text is not None and text is message.content and not message.tool_calls and not message.extra:
+                assert body is not None
+                if body.text is not text:
+                    message = replace(message, content=body.text)
+            else:
+                body = None
+                if self._clean is not None:
+                    message = cleaned(message, self._clean)
+            self.tip = link(self.tip, message, body)
             new.append(self.tip)
         self._messages = messages
-        self.bodies.clear()
+        self._known.clear()
         return new
+
+    def expect(self, tool_call_id: str, text: str, body: Body) -> None:
+        """Says what is stored of a text that is about to be said, so that a long result is looked through once."""
+        self._known[tool_call_id] = (text, body)

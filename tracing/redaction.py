@@ -10,10 +10,11 @@ JSON. Almost every text holds no secret, and is told so by hints: what stands in
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent.canonical import encodable
+from tracing.secrets import DEFAULTS
 
 VERSION = 1
 MAX_CUTS = 1000
@@ -24,89 +25,6 @@ MAX_PASSES = 8
 _MARKER = re.compile(r"\[redacted:[a-z][a-z0-9_]{0,30}#([0-9]{1,15})\]")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
-
-
-def _word(prefixes: str, body: str) -> str:
-    """One of `prefixes` and `body`, where a word begins: no "risk-free", no "my-sk-". An escape is no word.
-
-    A prefix begins with two plain letters, to which `re` runs, and which it finds before it looks behind. The body takes
-    all that cannot stand before a word, so that a long run is looked at only once.
-    """
-    begins = r"(?:(?<![\w-]..)|(?<=\\[bfnrt]..)|(?<=\\u[0-9a-fA-F]{4}..)|(?<=%[0-9A-F]{2}..))"
-    return "|".join(f"{prefix[:2]}{begins}{prefix[2:]}{body}" for prefix in prefixes.split())
-
-
-_REAL = r"(?![\w-]{0,99}(?:x{6}|X{6}))"  # no sk-xxxxxxxxxxxxxxxxxxxx
-_DIGIT = r"(?=[\w%-]{0,99}[0-9])"  # for where hyphens may join words
-_UNDERSCORED = "|".join((
-    _word(
-        "do[opr]_v1 gh[pousr](?:_[0-9]+)? glsa gsk hf lin_api lsv2_(?:pt|sk) npm ntn r8 rk_(?:live|prod|test) sbp "
-        "shp(?:at|ca|pa|ss) sk_(?:live|prod|test) whsec",
-        rf"_{_REAL}[A-Za-z0-9]{{24,}}[\w-]*(?:\.eyJ[\w-]+\.[\w-]+)?",
-    ),
-    _word("dckr github", rf"_pat_{_REAL}{_DIGIT}[\w-]{{22,}}"),
-))  # fmt: skip
-_HYPHENATED = "|".join((
-    _word("sk", rf"-(?:admin|ant|lf|or|proj|svcacct)-{_REAL}{_DIGIT}[\w-]{{16,}}"),
-    _word("sk", rf"-(?:[a-z][a-z0-9]{{0,9}}-){{0,2}}{_REAL}(?=[A-Za-z]{{0,99}}[0-9])[A-Za-z0-9]{{20,}}[\w-]*"),
-    _word(
-        "GOCSPX gl(?:agent|cbt|dt|ft|imt|oas|pat|ptt|rt|soat) nvapi tskey tvly xapp xox[a-z]",
-        rf"-{_REAL}{_DIGIT}[\w%-]{{16,}}(?:\.[0-9a-z]{{2}}\.[0-9a-z]{{7,9}})?",
-    ),
-    _word("csk fc pplx pul xai xkeysib", rf"-{_REAL}(?=[A-Za-z]{{0,99}}[0-9])[A-Za-z0-9]{{32,}}[\w-]*"),
-    _word("pypi", rf"-{_DIGIT}[\w-]{{50,}}"),
-))  # fmt: skip
-_GOOGLE_OR_AWS = _word("AIza", r"[\w-]{30,}") + "|" + _word("AKIA ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])")
-_NAMED = r"[^\w+/]{1,10}(?P<secret>(?:[A-Za-z0-9+/]|\\/|\\u002[bB]){40})(?![A-Za-z0-9+/=])"  # a secret key of AWS
-_SENDGRID = _word("SG", r"\.[\w-]{16,}\.[\w-]{16,}")
-_JWT = _word("eyJ", r"[\w-]{8,}(?:\.eyJ[\w-]{8,}(?:\.[\w-]+)?|(?:\.[\w-]*){4})")
-# Up to the last @ before a slash, because a password may hold one that nobody encoded. A template is no password.
-_LOGIN = (
-    r""":(?://|\\/\\/)[^\s:/"'`<>\\]*:(?!\$?\{[\w.]*\}@|\*+@)(?P<secret>(?:[^\s/"'`<>\\]|\\\\|\\u[0-9a-fA-F]{4})+)@"""
-)
-_BEARER = (
-    r"\b[Bb]earer +(?=[A-Za-z._~+/-]*(?:[0-9]|[a-z][A-Z]))"
-    r"(?P<secret>(?:[\w.~+/=-]|\\/|\\u002[bB]){15,}[\w~+/=-])"
-)
-# Without its end a key goes on to the end of the text, the next quote or bracket. 32 such characters are no prose.
-_PEM = r"""(?:[^"'`\[\\-]|-(?!----)|\\++(?!["'`]))"""
-_PRIVATE_KEY = (
-    rf"-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----(?={_PEM}{{0,400}}?[A-Za-z0-9+/=]{{32}})"
-    rf"{_PEM}*+(?:-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?"
-)
-
-Hint = Callable[[str], object]
-Rules = tuple[tuple[str, re.Pattern[str]], ...]
-"""Kinds, and how their secrets look."""
-
-
-def _search(pattern: str) -> Hint:
-    return re.compile(pattern, re.ASCII).search
-
-
-def _rules(*rules: tuple[str, str]) -> Rules:
-    return tuple((kind, re.compile(pattern, re.ASCII)) for kind, pattern in rules)
-
-
-_EYJ = _search(r"J(?<=eyJ)[\w-]{8}")
-_UNENCLOSED_AT = _search(r"""@(?<=[^\s/"'`<>]@)""")
-# One letter and then a group: `re` runs to the letter, 1 us for 3,000 characters. `in` takes 2 us for a short word, but
-# next to nothing for one letter, and a pattern that begins with one of several letters takes 20 us.
-_DEFAULTS: tuple[tuple[Hint, Rules], ...] = (
-    (
-        _search(r"_(?:[A-Za-z0-9]{16}|pat_|access_key|ACCESS_KEY)"),
-        _rules(("api_key", _UNDERSCORED), ("api_key", rf"_(?:access_key|ACCESS_KEY){_NAMED}")),
-    ),
-    (
-        _search(r"-(?:(?<=\w-)[\w%-]{16}|----BEGIN|access-key)"),
-        _rules(("api_key", _HYPHENATED), ("private_key", _PRIVATE_KEY), ("api_key", rf"-(?:access-key){_NAMED}")),
-    ),
-    (_search(r"A(?:Iza|[KS]IA|ccessKey)"), _rules(("api_key", _GOOGLE_OR_AWS), ("api_key", rf"A(?:ccessKey){_NAMED}"))),
-    (_search(r"S(?:G\.[\w-]{16})"), _rules(("api_key", _SENDGRID))),
-    (lambda text: "J" in text and _EYJ(text), _rules(("jwt", _JWT))),
-    (lambda text: "@" in text and _UNENCLOSED_AT(text), _rules(("password", _LOGIN))),
-    (lambda text: "earer " in text, _rules(("bearer", _BEARER))),
-)
 
 
 class Span(NamedTuple):
@@ -127,7 +45,7 @@ class Redaction:
         self._patterns = dict(patterns or {})
         self._defaults = defaults
         own = tuple((kind, _compiled(kind, pattern)) for kind, pattern in self._patterns.items())
-        self._groups = (((lambda _: True), own),) * bool(own) + _DEFAULTS * defaults
+        self._groups = (((lambda _: True), own),) * bool(own) + DEFAULTS * defaults
         self._cuts: dict[str, tuple[Span, ...]] = {}
         self._lock = threading.Lock()  # the cuts, which all runs of a recorder share
 
@@ -201,6 +119,8 @@ class Redactor:
         """A result as the model saw it, and whole. A secret that the cut went through is known from the whole, and
         what stands of it in `shown` gets its marker: now, and wherever this `shown` is redacted later."""
         redacted = self.text(whole)
+        if shown is whole:
+            return redacted, redacted
         if redacted is whole or shown == whole:
             return self.text(shown), redacted
         source = encodable(whole)  # what `shown` is the beginning of

@@ -108,8 +108,9 @@ class Rows:
         ).lastrowid  # fmt: skip
         self._remember(self._runs, fact.run_id, row)
         for number, tag in enumerate(fact.tags):
-            note = (f"{fact.run_id}-{number}", fact.run_id, fact.start_ns, _clean(tag))
-            self.connection.execute(_TAG, (*note, digest(note)))
+            name, value = f"{fact.run_id}-{number}", _clean(tag)
+            sealed = digest((name, fact.run_id, None, None, fact.start_ns, "tag", None, value))
+            self.connection.execute(_TAG, (name, fact.run_id, fact.start_ns, value, sealed))
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
         answer = None if fact.answer is None else self._body(fact.answer)

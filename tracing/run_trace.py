@@ -216,7 +216,8 @@ class RunTrace:
         shown_text, whole_text = observation.shown, observation.whole
         if self._redactor is not None:
             shown_text, whole_text = self._redactor.cut(shown_text, whole_text)
-        shown = self._chain.bodies[tool_call.id] = body_of(shown_text)
+        shown = body_of(shown_text)
+        self._chain.expect(tool_call.id, observation.shown, shown)
         # Most results are shown whole, perhaps with a word of ours behind; then there is no second text to keep.
         whole = None if shown_text.startswith(whole_text) else body_of(whole_text)
         chars = len(observation.whole)

@@ -1,7 +1,7 @@
 """Seals: a few bytes of hash over what a row holds, so that a row that was changed later is found and named.
 
 Texts and messages are named by their own hash; a seal does the same for the flat facts of a run and its calls. It is
-made when a run ends, over the run's row (8 bytes) and each model and tool call (4 bytes each, in their order), with
+made when a run ends: a version, then the run's row (8 bytes) and each model and tool call (4 bytes each, in their order), with
 hashes in the place of row ids, so that it holds in any file. What may be added later (the price, tags) is outside of
 it. A log line, a tag and a span of another library have a seal of their own.
 """
@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+VERSION = b"\x01"
+"""The first byte of a run's seal; another version is another list of what is sealed."""
 RUN_BYTES, SPAN_BYTES = 8, 4
 
 _SPAN = (
@@ -43,7 +45,7 @@ def digest(values: Iterable[Any], size: int = SPAN_BYTES) -> bytes:
 
 def seal_of(connection: sqlite3.Connection, run: int) -> bytes:
     """The seal of the run with this row id, as its rows are now. The connection gives rows as tuples."""
-    return run_digest(connection, run) + b"".join(digest(row) for row in connection.execute(_CALLS, (run,)))
+    return VERSION + run_digest(connection, run) + b"".join(digest(row) for row in connection.execute(_CALLS, (run,)))
 
 
 def run_digest(connection: sqlite3.Connection, run: int) -> bytes:
@@ -52,7 +54,8 @@ def run_digest(connection: sqlite3.Connection, run: int) -> bytes:
 
 def span_digest(connection: sqlite3.Connection, run: int, number: int) -> bytes:
     """The seal of one span, for a span of another library."""
-    return digest(connection.execute(_ONE, (run, number)).fetchone())
+    ((run_id,),) = connection.execute("select run_id from run where id=?", (run,)).fetchall()
+    return digest((run_id, *connection.execute(_ONE, (run, number)).fetchone()))
 
 
 def broken(seal: bytes, connection: sqlite3.Connection, run: int) -> list[tuple[int | None, int | None]]:
@@ -60,10 +63,11 @@ def broken(seal: bytes, connection: sqlite3.Connection, run: int) -> list[tuple[
     the run itself."""
     rows: Sequence[Any] = connection.execute(_CALLS, (run,)).fetchall()
     found: list[tuple[int | None, int | None]] = []
-    if run_digest(connection, run) != seal[:RUN_BYTES] or len(seal) != RUN_BYTES + SPAN_BYTES * len(rows):
+    head = len(VERSION) + RUN_BYTES
+    if VERSION + run_digest(connection, run) != seal[:head] or len(seal) != head + SPAN_BYTES * len(rows):
         found.append((None, None))
     for at, row in enumerate(rows):
-        start = RUN_BYTES + SPAN_BYTES * at
+        start = head + SPAN_BYTES * at
         if digest(row) != seal[start : start + SPAN_BYTES]:
             step, idx = row[4], row[5]
             found.append((step, None if idx is None else idx + 1))
