@@ -40,8 +40,7 @@ def provider_id(name: str | None) -> str | None:
     """One id for the names that one provider has; any other name as it is, in lower case; None for none."""
     if not name:
         return None
-    plain = name.lower().replace("_", "-")
-    return _IDS.get(plain, plain)
+    return known_provider(name) or name.lower()
 
 
 def known_provider(name: str) -> str | None:

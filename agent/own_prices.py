@@ -22,12 +22,13 @@ somebody's wrong bill. Decimals are read as they are written, so that 0.1 is exa
 
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, Self
+from typing import Annotated, Any, NoReturn, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -121,9 +122,9 @@ class OwnPrices:
         """The calls for which entries of the same name say something else: in words, their tier, a size of theirs."""
         for other in self.entries:
             if (other.model, other.pattern) == (entry.model, entry.pattern) and (other.tier or other.above is not None):
-                words = [other.tier] * bool(other.tier)
-                words += [f"above {other.above:,} input tokens"] * (other.above is not None)
-                yield ", ".join(filter(None, words)), other.tier, None if other.above is None else other.above + 1
+                large = None if other.above is None else f"above {other.above:,} input tokens"
+                size = None if other.above is None else other.above + 1
+                yield ", ".join(word for word in (other.tier, large) if word), other.tier, size
 
 
 def parse(text: str, where: str) -> tuple[OwnPrice, ...]:
@@ -149,7 +150,7 @@ def _decimal(value: Any) -> Decimal:
         value = Decimal(value) if 0 <= value <= MOST else Decimal(-1)
     if not value.is_finite() or not 0 <= value <= MOST:
         raise ValueError(f"must be from 0 to {MOST:,} (US dollars per million tokens)")
-    if value and value.normalize().as_tuple().exponent < -_DECIMALS:
+    if value.as_tuple().exponent < -_DECIMALS:
         raise ValueError(f"must have at most {_DECIMALS} decimals")
     return Decimal(value)
 
@@ -175,9 +176,16 @@ def _name(value: Any) -> str:
 
 def _expression(value: Any) -> re.Pattern[str]:
     try:
-        return re.compile(_name(value), re.IGNORECASE)
+        with warnings.catch_warnings(action="ignore"):  # of what a later Python would read otherwise
+            return re.compile(_name(value), re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"must be a regular expression ({error})") from error
+
+
+def _yes(value: Any) -> bool:
+    if value is not True:
+        raise ValueError("must be true, or not be there")
+    return True
 
 
 def _size(value: Any) -> int:
@@ -201,7 +209,7 @@ class _Shape(BaseModel):
     until: _Moment = None
     tier: _Text = None
     above: Annotated[int | None, BeforeValidator(_size)] = None
-    free: Literal[True] | None = None
+    free: Annotated[bool, BeforeValidator(_yes)] = False
     input: _Rate = None
     cached: _Rate = None
     cache_write: _Rate = None
@@ -267,13 +275,9 @@ def _refuse(error: ValidationError, place: str) -> NoReturn:
     """The first thing that is wrong, in our own words."""
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
-    match first["type"]:
-        case "extra_forbidden":
-            raise BadPrices(f"{place} has a key {key!r} that means nothing: its keys are {', '.join(_KEYS)}") from None
-        case "literal_error":
-            raise BadPrices(f"{place}: {key} must be true, or not be there") from None
-        case _:
-            raise BadPrices(f"{place}: {key} {first['msg'].removeprefix('Value error, ')}") from None
+    if first["type"] == "extra_forbidden":
+        raise BadPrices(f"{place} has a key {key!r} that means nothing: its keys are {', '.join(_KEYS)}") from None
+    raise BadPrices(f"{place}: {key} {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _refuse_doubles(entries: Iterable[OwnPrice], where: str) -> None:

@@ -36,6 +36,11 @@ _MAKERS = {
     "mistral": r"(?:mistral-(?:large|medium|small)|codestral|ministral-\d+b|devstral-\w+|magistral-\w+)-(?:latest|\d{4})",
     "x-ai": r"grok-.*",
 }
+# Whose name in front of a model's says who serves it. A maker's says nothing: openai/gpt-oss-20b and
+# moonshotai/Kimi-K3 are also how the weights are named.
+_SELLERS = frozenset(
+    {"aws", "azure", "cerebras", "fireworks", "groq", "novita", "openrouter", "perplexity", "together"}
+)
 _MAKER = [(_LISTS[key], re.compile(pattern)) for key, pattern in _MAKERS.items()]
 
 _VERSION = re.compile(
@@ -83,6 +88,8 @@ def tried(name: str, provider: str | None) -> Iterator[tuple[str, Listed | None]
                 found = _match(listed_by, spelling)
                 listed = None if found is None else Listed(listed_by, found, spelling, is_own)
                 yield f"{listed_by.id}: {spelling}", listed
+                if listed is not None:
+                    return
 
 
 def _places(name: str, certain: str | None) -> Iterator[tuple[str | None, str]]:
@@ -92,8 +99,7 @@ def _places(name: str, certain: str | None) -> Iterator[tuple[str | None, str]]:
     if prefix is None:
         return
     if certain is None:
-        # "openai/gpt-oss-20b" is also how the weights are named: a maker in front makes nothing certain.
-        yield None if prefix in _MAKERS or prefix not in _LISTS else prefix, bare
+        yield prefix if prefix in _SELLERS else None, bare
     elif prefix == certain:
         yield certain, bare
 
