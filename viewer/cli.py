@@ -1,4 +1,4 @@
-"""The `viewer` command: thin commands that read, call a view, and print. It never writes.
+"""The `viewer` command: thin commands that read, call a view, and print.
 
 stdout is data, stderr is words. Exit codes: 0 fine, 1 it failed (no such run, not a trace store), 2 usage.
 """
@@ -10,6 +10,8 @@ import click
 from agent.command_line import Commands, run
 from agent.terminal import json_text
 from tracing.reference import parse_reference
+from viewer.bundle_commands import check, export, import_
+from viewer.diff_command import diff
 from viewer.objects import list_of, listed, plain, shown
 from viewer.options import (
     db_option,
@@ -207,7 +209,7 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 
-for command in (replay, fork, script, test):
+for command in (diff, replay, fork, script, test, export, import_, check):
     cli.add_command(command)
 
 

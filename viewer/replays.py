@@ -1,18 +1,18 @@
 """What is said of a replay: for a terminal, for a failing test, and as JSON."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.terminal import one_line
 from tracing.replaying.report import Divergence, Report
+from viewer.diff_texts import text_diff
 
 Part = tuple[str, str]
 Line = tuple[Part, ...]
 
 STYLE = {"exact": "answered", "diverged": "failed", "not_replayable": "stopped"}
 AROUND = 120
-"""Characters of a long line that are shown around the first one that differs."""
+"""Characters of a long line that are shown on either side of the first one that differs."""
 
 _SAID = {
     "record": "the record is not what was written: {where}",
@@ -88,29 +88,10 @@ def text_of(report: Report, short: str) -> str:
 
 
 def difference(expected: str | None, actual: str | None, *, full: bool = False) -> Iterator[tuple[str, str]]:
-    """The lines that differ, as (`-`, `+` or a space, text), with two lines around them."""
-    before, after = _lines(expected), _lines(actual)
-    for line in list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]:
-        if line.startswith("@@"):
-            continue
-        text = line[1:]
-        yield line[0], text if full else _shortened(text, before, after)
-
-
-def _lines(text: str | None) -> list[str]:
-    return [] if text is None else text.split("\n")
-
-
-def _shortened(text: str, before: Sequence[str], after: Sequence[str]) -> str:
-    """A long line around what differs, where two lines stand against each other."""
-    if len(text) <= 2 * AROUND:
-        return text
-    at = 0
-    if len(before) == len(after) == 1:
-        pairs = zip(before[0], after[0], strict=False)
-        at = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(before[0]), len(after[0])))
-    start, end = max(at - AROUND, 0), at + AROUND
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+    """The lines that differ, as (`-`, `+`, `@` or a space, text), with two lines around them."""
+    for line in text_diff(expected, actual):
+        shown = line if full else line.around(2 * AROUND)
+        yield shown.mark, shown.text
 
 
 def _has_texts(one: Divergence) -> bool:
