@@ -1,4 +1,4 @@
-"""The session that the README shows: run anew, and made comparable.
+"""The sessions that the README shows: run anew, and made comparable.
 
 uv run python -m tests.readme_session --write
 """
@@ -18,24 +18,45 @@ from pathlib import Path
 
 COLUMNS = 110
 README = Path(__file__).parent.parent / "README.md"
-COMMANDS = (
-    "agent demo",
-    "viewer show",
-    "viewer list",
-    'viewer sql "select tool, result_chars, truncated, error from tool_calls"',
-)
-_BLOCK = re.compile(r"(?<=<!-- session -->\n).*?(?=<!-- /session -->)", re.DOTALL)
+SESSIONS = {
+    "session": (
+        "agent demo",
+        "viewer show",
+        "viewer list",
+        'viewer sql "select tool, result_chars, truncated, error from tool_calls"',
+    ),
+    "story": (
+        'agent ask --quiet --agent refunds:desk "How long can I return shoes?"',
+        "viewer show",
+        "viewer replay --agent refunds:desk",
+        'viewer fork --at 2 --set-result "1.1=90. Shoes: 30 days." --quiet',
+        r"""sed -i 's/Toolbox(\[read_terms\])/&.with_options("read_terms", max_chars=9000)/' refunds.py""",
+        'agent ask --quiet --agent refunds:desk "How long can I return shoes?"',
+        "viewer test last -o tests",
+        "pytest -q tests",
+    ),
+}
+"""The commands of each, in a folder that holds the files that the README shows before them."""
+PROGRAMS = ("agent", "viewer", "pytest")
 
 
-def run_session() -> str:
+def run_session(name: str) -> str:
     """The commands and what they print, as a Markdown block."""
     parts = []
     with tempfile.TemporaryDirectory() as folder:
-        for command in COMMANDS:
-            name, *arguments = shlex.split(command)
-            printed = on_terminal([sys.executable, "-m", name, *arguments], Path(folder))
-            parts.append(f"$ {command}\n{printed}")
+        for file, text in shown_files():
+            Path(folder, file).write_text(text, encoding="utf-8")
+        for command in SESSIONS[name]:
+            program, *arguments = shlex.split(command)
+            ours = [sys.executable, "-m", program] if program in PROGRAMS else [program]
+            parts.append(f"$ {command}\n{on_terminal([*ours, *arguments], Path(folder))}")
     return "```console\n" + "\n".join(_narrow(part) for part in parts) + "```\n"
+
+
+def shown_files() -> list[tuple[str, str]]:
+    """The files that the README shows: Python blocks whose first line is a comment with their name."""
+    blocks = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return [(name, text) for name, text in blocks]
 
 
 def on_terminal(command: list[str], folder: Path, columns: int = COLUMNS) -> str:
@@ -43,8 +64,9 @@ def on_terminal(command: list[str], folder: Path, columns: int = COLUMNS) -> str
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     here = str(Path(__file__).parent.parent)
-    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "PYTHONPATH": here}
-    with subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=theirs) as process:
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "PYTHONPATH": here, "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=folder, env=env, **quiet) as process:  # type: ignore[call-overload]
         os.close(theirs)
         printed = b""
         with contextlib.suppress(OSError):  # the terminal's other end is closed
@@ -55,10 +77,14 @@ def on_terminal(command: list[str], folder: Path, columns: int = COLUMNS) -> str
     return printed.decode().replace("\r\n", "\n")
 
 
-def shown_session() -> str:
-    match = _BLOCK.search(README.read_text(encoding="utf-8"))
+def shown_session(name: str) -> str:
+    match = _block(name).search(README.read_text(encoding="utf-8"))
     assert match is not None
     return match.group()
+
+
+def _block(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
 
 
 def comparable(session: str) -> str:
@@ -69,6 +95,7 @@ def comparable(session: str) -> str:
         (r"(\d{4}-)?\d{2}-\d{2} \d{2}:\d{2}(:\d{2})?", "TIME"),
         (r" *[█▌▐·▶]{12,}", " BAR"),
         (r" +\d[\d.]* (ms|s)\b", " TOOK"),
+        (r"in \d+\.\d+s", "in TIME"),
     ):
         session = re.sub(pattern, same, session)
     return session
@@ -84,7 +111,9 @@ def main() -> None:
     if sys.argv[1:] != ["--write"]:
         sys.exit(__doc__)
     text = README.read_text(encoding="utf-8")
-    README.write_text(_BLOCK.sub(lambda _: run_session(), text), encoding="utf-8")
+    for name in SESSIONS:
+        text = _block(name).sub(lambda _, name=name: run_session(name), text)  # type: ignore[misc]
+    README.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,19 +5,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from agent.cli import cli as agent_cli
-from tests.readme_session import README, comparable, run_session, shown_session
+from tests.readme_session import README, SESSIONS, comparable, run_session, shown_session
 from viewer.cli import cli as viewer_cli
 
 
-def test_the_session_is_what_the_commands_really_print() -> None:
-    assert comparable(shown_session()) == comparable(run_session())
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_is_what_the_commands_really_print(name: str) -> None:
+    assert comparable(shown_session(name)) == comparable(run_session(name))
 
 
 def test_the_python_block_runs_and_prints_what_it_says(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    (block,) = re.findall(r"```python\n(from.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True)
     (expected,) = re.findall(r"# => (.*)", block)
     assert done.stdout == expected + "\n"
