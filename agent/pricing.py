@@ -3,7 +3,7 @@
 The first of these that knows the call says what it costs:
 
 1. A model of this package (the keyword model, a script) costs nothing: "free".
-2. The user's own prices (see `agent.own_prices`), by the name that answered, then by the name that was asked for; each
+2. The user's own prices (see `agent.prices_file`), by the name that answered, then by the name that was asked for; each
    as it is, then by what else it may be called: without a date at its end, without a provider in front.
 3. The list of genai-prices (see `agent.price_list`), by the name that answered in the provider's list, or, where the
    provider may be any server ("openai" is whatever speaks its protocol) or is not known, in the list of the model's
@@ -25,11 +25,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agent.model_names import spellings
+from agent.own_prices import NONE, OwnPrice, OwnPrices
 from agent.rates import Rates, tokens_of
 from agent.values import Usage
 
 if TYPE_CHECKING:
-    from agent.own_prices import OwnPrices
     from agent.price_list import Listed
 
 OURS = "playhead"
@@ -87,18 +87,14 @@ REPLAYED = Priced(cost=0, price="replayed")
 class PriceBook:
     """The user's own prices before the list of genai-prices."""
 
-    def __init__(self, own: "OwnPrices | None" = None) -> None:
-        self._own = own
+    def __init__(self, own: OwnPrices | None = None) -> None:
+        self._own = own or NONE
 
     @classmethod
     def configured(cls, path: str | None = None) -> "PriceBook":
         """With the own prices of the file `path`, else of `$PLAYHEAD_PRICES`, else none. Raises BadPrices."""
         path = path or os.environ.get(VARIABLE)
-        if not path:
-            return cls()
-        from agent.own_prices import OwnPrices
-
-        return cls(OwnPrices.load(path))
+        return cls(OwnPrices.load(path) if path else None)
 
     def load(self) -> None:
         """Loads the list, which `price` would do when it first needs it."""
@@ -114,20 +110,17 @@ class PriceBook:
         when, tier, tokens = _utc(when), normal_tier(tier), tokens_of(usage)
         names = tuple(dict.fromkeys(name for name in (response_model, model) if name))
         size = None if isinstance(tokens, str) else tokens.input
-        if self._own is not None:
-            for name in names:
-                if found := self._own.find(name, provider=provider, when=when, tier=tier, size=size):
-                    label = f"own {self._own.name}: {found[0].label}"
-                    if found[0].rates is None:
-                        return Priced(cost=0, price=label)
-                    if isinstance(tokens, str):
-                        return _none(tokens)
-                    return Priced(cost=found[0].rates.cost(tokens), price=label)
+        if own := self._own_price(names, provider, when, tier, size):
+            label = f"own {self._own.name}: {own.label}"
+            if own.rates is None:
+                return Priced(cost=0, price=label)
+            return _none(tokens) if isinstance(tokens, str) else Priced(cost=own.rates.cost(tokens), price=label)
         if isinstance(tokens, str):
             return _none(tokens)
         listed = _listed(names, provider)
         if listed is None:
-            return _none("unknown-model")
+            is_known = tier is not None and self._own_price(names, provider, when, None, size) is not None
+            return _none("unknown-tier" if is_known else "unknown-model")
         from agent import price_list
 
         rates = price_list.rates(listed, when, tier, tokens.input)
@@ -135,6 +128,14 @@ class PriceBook:
             return _none(rates)
         cost = rates.cost(tokens)
         return _none("no-token-price") if cost is None else Priced(cost=cost, price=_said(listed, tier))
+
+    def _own_price(
+        self, names: Sequence[str], provider: str | None, when: datetime, tier: str | None, size: int | None
+    ) -> OwnPrice | None:
+        for name in names:
+            if found := self._own.find(name, provider=provider, when=when, tier=tier, size=size):
+                return found[0]
+        return None
 
     def explain(self, name: str, when: datetime, provider: str | None = None) -> Explained:
         """Which price a normal call of a model would get at a time, and why."""
@@ -145,10 +146,6 @@ class PriceBook:
         return self._explain_own(name, when, provider) or self._explain_listed(name, when, provider)
 
     def _explain_own(self, name: str, when: datetime, provider: str | None) -> Explained | None:
-        if self._own is None:
-            return None
-        from agent.own_prices import rates_of
-
         found = self._own.find(name, provider=provider, when=when, tier=None, size=None)
         if found is None:
             return None
@@ -157,7 +154,7 @@ class PriceBook:
         for calls, tier, size in self._own.variations(entry):
             other = self._own.find(name, provider=provider, when=when, tier=tier, size=size)
             if other is not None and other[0] is not entry:
-                others.append(Rated(calls=calls, rates=rates_of(other[0])))
+                others.append(Rated(calls=calls, rates=other[0].charged))
         matched = "name" if entry.pattern is None else "pattern"
         return Explained(
             name=name,
@@ -165,7 +162,7 @@ class PriceBook:
             when=when,
             price=f"own {self._own.name}: {entry.label}",
             why=f"the {matched} of price {entry.number} in {self._own.name} takes {spelling}",
-            rates=(Rated(calls="", rates=rates_of(entry)), *others),
+            rates=(Rated(calls="", rates=entry.charged), *others),
             valid=entry.validity,
         )
 
@@ -174,7 +171,7 @@ class PriceBook:
 
         tried = tuple(price_list.tried(name, provider))
         vain = tuple(where for where, found in tried if found is None)
-        if self._own is not None:
+        if self._own.entries:
             vain = (*(f"{self._own.name}: {spelling}" for spelling in spellings(name)), *vain)
         listed = price_list.find(name, provider)
         if listed is None:

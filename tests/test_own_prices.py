@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.own_prices import OwnPrices, parse
+from agent.own_prices import OwnPrices
+from agent.prices_file import parse
 from agent.pricing import BadPrices, PriceBook, Priced
 from agent.values import Usage
 
@@ -190,7 +191,8 @@ def test_a_whole_call_above_a_size_has_the_higher_price() -> None:
 def test_a_service_tier_has_its_own_price_or_none() -> None:
     assert price(TIERS, "m", tier="batch").cost == 550_000
     assert price(TIERS, "m", tier="Default").cost == 1_100_000
-    assert price(TIERS, "m", tier="flex").price == "none:unknown-model"
+    assert price(TIERS, "m", tier="flex").price == "none:unknown-tier"
+    assert price(TIERS, "x", tier="flex").price == "none:unknown-model"
     assert price(TIERS, "m", tier="batch").price == "own prices.toml: m tier batch (input 0.5, output 0.5)"
 
 
@@ -253,6 +255,7 @@ ONE = '[[price]]\nmodel = "m"\ninput = 1\noutput = 1\n'
         ('[[price]]\nmodel = 3\ninput = 1\noutput = 1', "/p.toml: price 1: model must be a text in quotes"),
         ('[[price]]\nmodel = ""\ninput = 1\noutput = 1', "/p.toml: price 1 (): model must be a text in quotes"),
         ('[[price]]\npattern = "("\ninput = 1\noutput = 1', "/p.toml: price 1 ((): pattern must be a regular expression ("),
+        ('[[price]]\nmodel = "a\\nb"\ninput = 1', "/p.toml: price 1 (a b) lacks output"),
         (ONE + "provider = 1", "/p.toml: price 1 (m): provider must be a text in quotes"),
         (ONE + 'from = "2026-03-01"', "/p.toml: price 1 (m): from must be a day or a time without quotes"),
         (ONE + "from = 12:00:00", "/p.toml: price 1 (m): from must be a day or a time without quotes"),

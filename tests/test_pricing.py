@@ -206,6 +206,8 @@ def test_a_gateways_prefix_names_whose_price_counts() -> None:
     assert price("groq/llama-3.1-8b-instant").price == f"{LIST} groq/llama-3.1-8b-instant"
     assert price("models/gemini-2.5-pro").price == f"{LIST} google/gemini-2.5-pro"
     assert price("openrouter/openai/gpt-4o").price == f"{LIST} openrouter/openai/gpt-4o"
+    assert price("anthropic/claude-haiku-4-5", "anthropic").price == f"{LIST} anthropic/claude-haiku-4-5"
+    assert price("openai/gpt-4o", "anthropic").price == "none:unknown-model"
     assert price("nobody/gpt-4o").price == "none:unknown-model"
 
 

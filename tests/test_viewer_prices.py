@@ -248,6 +248,16 @@ def test_a_store_that_stays_locked_is_told(db: Path, monkeypatch: pytest.MonkeyP
     assert all(price is None for _, price in costs(db))
 
 
+def test_what_goes_wrong_while_prices_are_written_leaves_the_calls_as_they_were(db: Path) -> None:
+    change(db, "create trigger no before update on span begin select raise(abort, 'the disk is full'); end")
+    result = invoke("apply", db=db)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "viewer: stopped after 0 calls were priced (the disk is full): write viewer prices apply once more\n"
+    )
+    assert all(price is None for _, price in costs(db))
+
+
 def test_apply_is_done_in_short_transactions(tmp_path: Path) -> None:
     db = tmp_path / "many.db"
     with Recorder(db, clock=FixedClock(), strict=True) as recorder:
