@@ -73,7 +73,9 @@ def load_model(spec: str | None, body: str | None = None, *, stream: bool = Fals
     from agent.models.servers import NoServer, extra_body
 
     try:
-        return OpenAIModel(spec, extra_body=extra_body(body, "--extra-body"), stream=stream)
+        model = OpenAIModel(spec, extra_body=extra_body(body, "--extra-body"), stream=stream)
+        model.check()
+        return model
     except NoServer as error:
         raise LoadError(f"{error}; or use the model keyword, or script:FILE") from error
 

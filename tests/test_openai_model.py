@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agent import Agent, Message, ModelError, Response, Toolbox, Usage, run_sync, tool
+from agent import Agent, Message, ModelError, Response, ScriptedModel, Toolbox, Usage, run_sync, tool
 from agent.models.openai_model import OpenAIModel
 from agent.models.retrying import Retries
 from agent.ports import FirstToken, Retried, TextDelta
 from agent.values import Request
 from tests.model_server import KEY, Reply, call, completion, delta, model_server
 from tests.processes import rows
-from tracing import Recorder
+from tracing import Recorder, replay
 
 QUICK = Retries(first_wait=0.001, longest_wait=0.002)
 
@@ -231,3 +231,13 @@ def test_no_other_key_and_no_organisation_of_the_environment_goes_to_the_server(
     with model_server([completion()]) as server:
         asked(model(server.url))
     assert "stray" not in json.dumps(server.headers)
+
+
+def test_a_model_that_no_server_is_configured_for_can_be_replayed_but_not_asked(tmp_path: Path) -> None:
+    recorded = Agent(model=ScriptedModel(["Four."], name="gpt-4o"), system="Be brief.")
+    with Recorder(tmp_path / "t.db") as recorder:
+        recorder.run_sync(recorded, "How many?")
+    agent = Agent(model=OpenAIModel("openai:gpt-4o"), system="Be brief.")
+    assert replay("last", agent, db=tmp_path / "t.db").is_exact
+    with pytest.raises(ModelError, match="no key for OpenAI: set OPENAI_API_KEY"):
+        run_sync(agent, "How many?")

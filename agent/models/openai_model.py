@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.accumulate import Accumulator
 from agent.models.retrying import Failed, Retries, attempted, retry_after
-from agent.models.servers import Server, server_for
+from agent.models.servers import NoServer, Server, server_for, unconfigured
 from agent.models.wire import first_choice, read, to_response, to_usage
 from agent.ports import FirstToken, ModelInfo, Tell, TextDelta
 from agent.values import Request, Response, Usage
@@ -30,7 +30,8 @@ class OpenAIModel:
 
     Without arguments, the model that the environment configures (`LLM_MODEL`, `LLM_BASE_URL`, `LLM_API_KEY`, see
     README). With `stream`, text is told as it comes. `timeout` is for one attempt, in seconds: to the first byte, and
-    between two pieces. Raises NoServer where no server is configured.
+    between two pieces. Where no server is configured, it can be made and its runs be replayed, but the first request
+    raises NoServer; a model without a name raises it at once.
     """
 
     def __init__(
@@ -44,10 +45,14 @@ class OpenAIModel:
         timeout: float = 60.0,
         retries: Retries = Retries(),
     ) -> None:
+        self._missing: NoServer | None = None
         if base_url is not None:
             server = Server(model=model or "default", base_url=base_url.rstrip("/"), api_key=api_key or "none")
         else:
-            server = server_for(model, os.environ)
+            try:
+                server = server_for(model, os.environ)
+            except NoServer as error:
+                self._missing, server = error, unconfigured(model, error)
         self.info = ModelInfo(name=server.model, provider=server.provider)
         self._server = server
         self._key = api_key or server.api_key
@@ -57,7 +62,13 @@ class OpenAIModel:
         self._retries = retries
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
 
+    def check(self) -> None:
+        """Raises NoServer where no server is configured."""
+        if self._missing is not None:
+            raise self._missing
+
     async def respond(self, request: Request, tell: Tell) -> Response:
+        self.check()
         client = await self._client()
         charged = Usage()
 

@@ -62,6 +62,15 @@ def server_for(name: str | None, env: Mapping[str, str]) -> Server:
     )
 
 
+def unconfigured(name: str | None, why: NoServer) -> Server:
+    """The server of a model that cannot be asked, by the name it would have: it can still be replayed."""
+    is_openai = name is not None and name.startswith("openai:")
+    bare = DEFAULT_MODEL if name is None else name.removeprefix("openai:")
+    if not bare:
+        raise why
+    return Server(model=bare, base_url="", api_key="", provider="openai" if is_openai else "deepseek")
+
+
 def extra_body(text: str | None, where: str) -> dict[str, Any] | None:
     """A JSON object from an option or a variable; None where it is not given. Raises NoServer."""
     if not text:
