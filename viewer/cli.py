@@ -24,6 +24,7 @@ from viewer.options import (
     tz_option,
     where,
 )
+from viewer.prices_command import prices
 from viewer.replay_commands import fork, replay, script
 from viewer.test_command import test
 
@@ -209,7 +210,7 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 
-for command in (diff, replay, fork, script, test, export, import_, check):
+for command in (diff, replay, fork, script, test, export, import_, check, prices):
     cli.add_command(command)
 
 
