@@ -263,13 +263,15 @@ class _Interrupt:
 
 def recorder_for(options: Options) -> "Recorder":
     """The recorder that the options ask for. Raises Failure."""
+    from agent.pricing import BadPrices, PriceBook
     from agent.stderr_log import log_to_stderr
     from tracing.errors import StoreError
     from tracing.recorder import Recorder
 
     try:
-        return Recorder(options.db, log=log_to_stderr(options.log), redact=not options.no_redact, strict=True)
-    except StoreError as error:
+        prices, log = PriceBook.configured(options.prices), log_to_stderr(options.log)
+        return Recorder(options.db, log=log, redact=not options.no_redact, prices=prices, strict=True)
+    except (StoreError, BadPrices) as error:
         raise usage_error(str(error)) from error
 
 

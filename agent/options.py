@@ -30,6 +30,8 @@ class Options:
     docs: str | None = None
     agent: str | None = None
     max_steps: int | None = None
+    max_cost: float | None = None
+    prices: str | None = None
     system: str | None = None
     tags: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
@@ -77,6 +79,9 @@ def options_for(*, run: bool = True, agent: bool = True) -> Callable[[Callable[.
             click.option("--no-stream", is_flag=True, help="Ask for the answer in one piece."),
             click.option("--extra-body", metavar="JSON", help="Sent with each request. [env: LLM_EXTRA_BODY]"),
             click.option("--max-steps", type=click.IntRange(1), help="Model calls at the most. [default: 8]"),
+            click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Stop before the next request once "
+                         "the run has cost this much."),
+            click.option("--prices", metavar="FILE", help="Prices of your own (TOML, see README). [env: PLAYHEAD_PRICES]"),
             click.option("--system", metavar="TEXT|@FILE", help="The system prompt."),
         ]  # fmt: skip
 
@@ -109,6 +114,8 @@ def agent_for(options: Options) -> "tuple[Agent, Sequence[str], str]":
             agent = replace(agent, system=text_or_file(options.system))
         if options.max_steps is not None:
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
+        if options.max_cost is not None:
+            agent = replace(agent, limits=replace(agent.limits, max_cost_usd=options.max_cost))
     except (LoadError, AgentError) as error:
         raise usage_error(str(error)) from error
     return agent, notes, options.agent or f"{DOCS}{options.docs or ''}"

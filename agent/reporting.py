@@ -37,6 +37,7 @@ def why(result: Result) -> str:
         "max_steps": f"max_steps, the limit of {_count(result.stats.steps, 'step')}; allow more with --max-steps",
         "token_limit": "max_tokens, the limit of tokens",
         "time_limit": "max_seconds, the limit of time",
+        "cost_limit": "max_cost_usd, the limit of cost; allow more with --max-cost",
         "refused": f"the model, which refused: {result.messages[-1].refusal}",
         "content_filter": "the provider's content filter",
     }

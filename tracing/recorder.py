@@ -14,7 +14,7 @@ from agent.loop import proceed
 from agent.messages import Message
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, unheard
-from agent.pricing import PriceBook
+from agent.pricing import BadPrices, PriceBook
 from agent.sync import complete
 from agent.values import Result, Step
 from tracing import foreign, logs
@@ -59,7 +59,7 @@ class Recorder:
         self.path = Path(path)
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
-        self._prices = PriceBook.configured() if prices is None else prices
+        self._prices = _configured_prices() if prices is None else prices
         self._instruments: Instruments | None = None
         self.last: RunTrace | None = None
         """The run that was started last, also while it runs."""
@@ -164,6 +164,15 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _configured_prices() -> PriceBook:
+    """A file of prices that cannot be read is no reason not to run."""
+    try:
+        return PriceBook.configured()
+    except BadPrices as error:
+        warn(f"calls are priced without your own prices: {error}")
+        return PriceBook()
 
 
 def _close(pricer: Pricer, writer: Writer) -> None:
