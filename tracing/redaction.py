@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent.canonical import encodable
-from tracing.secrets import DEFAULTS
+from tracing.secret_kinds import DEFAULTS
 
 VERSION = 1
 MAX_CUTS = 1000
