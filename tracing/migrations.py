@@ -32,13 +32,16 @@ def m002_seals(db: Database) -> None:
 
 @migrations()
 def m003_costs(db: Database) -> None:
-    """`tier`: the provider's service tier, as it came. By the first index the cost of a million calls is summed without
-    looking at a row of them: in quarters of an hour, of which the days of every time zone are made."""
+    """`tier`: the provider's service tier, as it came. By `call_time` the cost of a million calls is summed without
+    looking at a row of them: what they were asked of and when, then what is added up. It has columns only, and `kind`
+    and `end_ns` too, because SQLite 3.40 looks at the row where an index holds an expression, or lacks a column of its
+    own condition. `run_apart`: the runs of which not every call is money that was spent here."""
     db.execute("alter table span add column tier text")
     db.execute(
-        "create index call_time on span(start_ns/900000000000, coalesce(response_model,model), cost, inp, out, cached, "
+        "create index call_time on span(model, response_model, provider, start_ns, kind, end_ns, cost, inp, out, cached, "
         "cache_write, reasoning) where kind=1 and end_ns is not null"
     )
+    db.execute("create index run_apart on run(id) where kind<>'live' or imported_ns is not null")
     db.execute("create index call_unpriced on span(run) where kind=1 and end_ns is not null and price is null")
     _views(db)
     db.execute("pragma user_version=3")
