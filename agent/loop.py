@@ -124,8 +124,6 @@ async def proceed(
                 request = Request(step=step, messages=progress.messages, tools=tools.schemas, settings=agent.settings)
                 try:
                     response = await model.respond(request, tell)
-                    if len(response.calls) != len(response.message.tool_calls):
-                        raise ValueError("the calls of a response are not those of its message")
                 except (Exception, SystemExit) as error:
                     text = f"the model failed at step {step}: {described(error)}"
                     raise ModelError(text, _result(progress, End("failed"))) from error

@@ -103,6 +103,10 @@ class Response:
     replayed: bool = False
     """Taken from a record: nobody was asked, and nothing was spent."""
 
+    def __post_init__(self) -> None:
+        if len(self.calls) != len(self.message.tool_calls):
+            raise ValueError("the calls of a response are not those of its message")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:

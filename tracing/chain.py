@@ -10,13 +10,13 @@ and a fork or the next turn of a conversation shares its prefix.
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
 from agent.canonical import escaped, plain_text
 from agent.messages import Message, ToolCall
+from tracing.cleaning import Clean, cleaned
 
 VERSION = "pm1"
 
@@ -102,24 +102,10 @@ def _quoted(text: str) -> str:
     return escaped(encode_basestring(text))
 
 
-def cleaned(message: Message, clean: Callable[[str], str]) -> Message:
-    """`message` with each text as `clean` makes it; ids and names stay. The same object where nothing changes."""
-    content = None if message.content is None else clean(message.content)
-    extra = clean(message.extra) if message.extra else ""
-    calls = message.tool_calls
-    if calls:
-        arguments = [clean(call.arguments) for call in calls]
-        if any(new is not call.arguments for new, call in zip(arguments, calls, strict=True)):
-            calls = tuple(replace(call, arguments=new) for new, call in zip(arguments, calls, strict=True))
-    if content is message.content and extra == message.extra and calls is message.tool_calls:
-        return message
-    return replace(message, content=content, extra=extra, tool_calls=calls)
-
-
 class Chain:
     """The chain of one run. It remembers its last history, so that a step hashes only what is new."""
 
-    def __init__(self, clean: Callable[[str], str] | None = None) -> None:
+    def __init__(self, clean: Clean | None = None) -> None:
         """`clean` makes each text what is stored of it, e.g. without its secrets."""
         self._clean = clean
         self._known: dict[str | None, tuple[str, Body]] = {}
@@ -151,6 +137,10 @@ class Chain:
         self._messages = messages
         self._known.clear()
         return new
+
+    def goes_on(self, messages: tuple[Message, ...]) -> bool:
+        """Whether these are the messages of this chain's history, perhaps with more."""
+        return not self._messages or messages[: len(self._messages)] == self._messages
 
     def expect(self, tool_call_id: str, text: str, body: Body) -> None:
         """Says what is stored of a text that is about to be said, so that a long result is looked through once."""

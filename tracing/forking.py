@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent.agents import Agent
 from agent.canonical import encodable
+from agent.limits import Meter
 from agent.messages import ToolCall
 from agent.models.calling import as_model
 from agent.ports import Model, Tell, Tools
-from agent.values import Observation, Request, Response, Result, Step
+from agent.values import Observation, Request, Response, Result, Step, Totals, Usage
 from tracing.errors import TraceError
 from tracing.instruments import Origin
 from tracing.recording import RecordedCall, RecordedStep, Recording
@@ -58,9 +59,16 @@ class ForkedTools:
         return self._served[call.step, call.index + 1]
 
 
-def check_fork(recording: Recording, at: int, results: Mapping[Place, str]) -> None:
+def check_fork(recording: Recording, agent: Agent, at: int, results: Mapping[Place, str]) -> None:
     """Raises CannotFork where `fork` would."""
-    _observations(recording, _served(recording, at), results)
+    served = _served(recording, at)
+    _observations(recording, served, results)
+    usage = sum((step.response.usage for step in served.values() if step.response is not None), Usage())
+    limits = replace(agent.limits, max_seconds=None, max_cost_usd=None)
+    if served and (stop := Meter(limits).stop(Totals(steps=at - 1, usage=usage))) is not None:
+        raise CannotFork(
+            f"the agent's own limit ({stop}) ends the run before step {at}: allow it more, or fork earlier"
+        )
 
 
 async def fork(
@@ -80,16 +88,17 @@ async def fork(
     call): the model reads exactly these texts. `labels` are those of `Recorder.run`. Raises CannotFork, and what a run
     raises.
     """
+    check_fork(recording, agent, at, results or {})
     served = _served(recording, at)
     observations = _observations(recording, served, results or {})
+    own = recording.system if recording.has_system is not False else None
     agent = replace(
         agent,
-        system=recording.system if system is None else system,
+        system=own if system is None else system,
         model=ForkedModel(served, as_model(agent.model)),
         tools=ForkedTools(observations, at, agent.tools),
     )
-    before = recording.messages[: recording.opening - 1]
-    history = before[1:] if recording.system is not None else before
+    history = recording.messages[: recording.opening - 1]  # a leading prompt is replaced by the agent's
     return await recorder.run(
         agent,
         recording.question,

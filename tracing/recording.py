@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -91,7 +92,11 @@ class Recording:
     """The hash of the history at the end."""
     attrs: Mapping[str, Any]
     """`limits`, `system` (whether the agent had a prompt), `source`, `redaction`, `metadata`, `version`, `bound`."""
+    redacted: int | None
+    """Secrets that were taken out; None for a record that does not say."""
     faults: tuple[Fault, ...]
+    pruned: str | None
+    """What of the record a prune has taken."""
 
     @property
     def has_system(self) -> bool | None:
@@ -101,11 +106,10 @@ class Recording:
         return bool(self.attrs.get("system"))
 
     def earlier(self, system: str | None) -> tuple[Message, ...]:
-        """What was said before the question, without the system prompt of the agent; `system` is that of the agent
-        that takes its place."""
+        """What was said before the question, for an agent with this system prompt, which takes the place of a leading
+        one. The recorded agent's own prompt is left out where the new one has none."""
         before = self.messages[: max(self.opening - 1, 0)]
-        own = self.has_system if self.has_system is not None else system is not None
-        return before[1:] if own and before and before[0].role == "system" else before
+        return before[1:] if self.has_system and system is None else before
 
     @property
     def system(self) -> str | None:
@@ -129,7 +133,7 @@ def read_recording(connection: sqlite3.Connection, run_id: str) -> Recording:
 _RUN = (
     "select r.id, r.run_id, r.agent, r.model, r.session, r.question, r.start_tip, r.tip, r.settings, r.tools, r.answer, "
     "r.stop, r.error, r.steps, r.tool_calls, r.inp, r.out, r.cached, r.reasoning, r.unreported, r.attrs, r.seal, "
-    "r.end_ns, v.started_at from run r join runs v using(run_id) where r.run_id=?"
+    "r.end_ns, r.redacted, r.start_ns from run r where r.run_id=?"
 )
 _SPANS = (
     "select kind, step, idx, end_ns, name, error, model, response_model, finish, inp, out, cached, cache_write, "
@@ -141,7 +145,7 @@ _MESSAGES = (
     "where m.parent is not null) select m.id, m.hash, m.parent, m.depth, m.role, m.body, m.envelope from h "
     "join message m on m.id=h.id"
 )
-_BODIES = "select id, hash, text, raw from body where id in (select value from json_each(?))"
+_BODIES = "select id, hash, text, raw, gone from body where id in (select value from json_each(?))"
 
 
 class _Reader:
@@ -156,16 +160,25 @@ class _Reader:
         bodies |= {span[key] for span in self._spans for key in ("settings", "tools", "raw", "result", "whole")}
         bodies |= {row["body"] for row in self._messages.values()}
         self._bodies = {row["id"]: row for row in self._rows(_BODIES, _ids(bodies))}
+        self._gone = any(row["gone"] is not None for row in self._bodies.values())
         self._changed = {
-            key for key, row in self._bodies.items() if hashlib.sha256(_bytes(row)).digest() != row["hash"]
+            key
+            for key, row in self._bodies.items()
+            if row["gone"] is None and hashlib.sha256(_bytes(row)).digest() != row["hash"]
         }
         self._faults: list[Fault] = []
         self._seen: set[tuple[str, int]] = set()
+        self._is_broken = False
+        """Whether the history has lost a message."""
         self._checked = 0
         """Messages that were looked at."""
 
     def recording(self) -> Recording:
         run = self._run
+        spans = len(self._spans)
+        self._spans = [span for span in self._spans if isinstance(span["step"], int) and _is_placed(span)]
+        if len(self._spans) < spans:
+            self._faults.append(Fault(None, None, "a call has no place"))
         self._seal()
         question = self._text(run["question"], 1, None, "the question")
         tools = self._text(run["tools"], 1, None, "the tools")
@@ -176,6 +189,7 @@ class _Reader:
         steps = self._steps(chain)
         last = steps[-1].number if steps else 1
         self._check_messages(chain, last)
+        self._check_places(steps)
         answer = None if run["answer"] is None else self._text(run["answer"], last, None, "the answer")
         usage = Usage(input=run["inp"], output=run["out"], cached=run["cached"], reasoning=run["reasoning"])
         totals = Totals(
@@ -189,7 +203,7 @@ class _Reader:
             agent=run["agent"],
             model=run["model"],
             session=run["session"],
-            started_at=run["started_at"],
+            started_at=datetime.fromtimestamp(run["start_ns"] / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             question=question or "",
             messages=tuple(self._message(row) for row in chain),
             opening=opening,
@@ -202,14 +216,35 @@ class _Reader:
             totals=totals,
             tip=self._messages[run["tip"]]["hash"] if run["tip"] in self._messages else None,
             attrs=_object(run["attrs"]),
+            redacted=run["redacted"],
             faults=tuple(sorted(self._faults, key=lambda fault: (fault.step is None, fault.step or 0))),
+            pruned="texts of it were taken by a prune" if self._gone else None,
         )
 
     def _seal(self) -> None:
         if self._run["seal"] is None:
+            if self._run["redacted"] is not None and self._run["end_ns"] is not None:  # as old as seals are
+                self._faults.append(Fault(None, None, "it has lost its seal"))
             return
         for step, call in broken(self._run["seal"], self._connection, self._run["id"]):
             self._faults.append(Fault(step, call, "its row is not what was sealed at the end of the run"))
+
+    def _check_places(self, steps: Sequence[RecordedStep]) -> None:
+        """Notes model calls and tool calls that are missing, or too many."""
+        stop = self._run["stop"]
+        for number, step in enumerate(steps, 1):
+            if step.number != number:
+                self._faults.append(
+                    Fault(min(number, step.number), None, "its model call is missing, or is there twice")
+                )
+                return
+            asked = 0 if step.response is None else len(step.response.message.tool_calls)
+            is_cut_off = number == len(steps) and stop in (None, "cancelled", "failed")
+            found = [call.index for call in step.calls]
+            expected = [index for index in range(asked) if not is_cut_off or index in found]
+            if found != expected:
+                wrong = next((i for i in range(max(asked, *found, 0) + 2) if found.count(i) != expected.count(i)), 0)
+                self._faults.append(Fault(number, wrong + 1, "the call is missing, or nobody asked for it"))
 
     def _steps(self, chain: Sequence[Row]) -> tuple[RecordedStep, ...]:
         steps: list[RecordedStep] = []
@@ -223,7 +258,8 @@ class _Reader:
             number = span["step"]
             tip = self._messages.get(span["request_tip"])
             length = 0 if tip is None else tip["depth"] + 1
-            if tip is None or length > len(chain) or chain[length - 1]["id"] != tip["id"]:
+            is_part = tip is not None and length <= len(chain) and chain[length - 1]["id"] == tip["id"]
+            if not is_part and not self._is_broken:
                 self._faults.append(Fault(number, None, "the history that was sent is not part of the run's"))
             self._check_messages(chain[:length], number)
             response = self._response(span)
@@ -305,10 +341,18 @@ class _Reader:
         while tip is not None and tip in self._messages and len(chain) <= len(self._messages):
             chain.append(self._messages[tip])
             tip = self._messages[tip]["parent"]
+        if chain and (missing := chain[-1]["depth"]) > 0:
+            # Whoever came first to read it is the first to miss it.
+            tips = [(span["step"], self._messages.get(span["request_tip"])) for span in self._spans]
+            steps = [step for step, one in tips if one is not None and one["depth"] >= missing]
+            self._faults.append(Fault(min(steps, default=None), None, f"message {missing} is missing"))
+            self._is_broken = True
         return chain[::-1]
 
     def _check_messages(self, rows: Sequence[Row], step: int) -> None:
         """Notes those that are not what was hashed, each at the first step that has it."""
+        if self._is_broken:
+            return
         for row in rows[self._checked :]:
             self._checked += 1
             position = self._checked
@@ -327,7 +371,7 @@ class _Reader:
 
     def _message(self, row: Row) -> Message:
         body = self._bodies.get(row["body"])
-        content = None if body is None else _bytes(body).decode("utf-8", "surrogatepass")
+        content = None if body is None else _exact(body)
         try:
             return message_of(row["role"], content, row["envelope"])
         except (ValueError, KeyError, TypeError, AttributeError):  # a fault already
@@ -341,12 +385,16 @@ class _Reader:
         if body in self._changed and (what, row["id"]) not in self._seen:
             self._seen.add((what, row["id"]))
             self._faults.append(Fault(step, call, f"{what} is not what was hashed"))
-        return _bytes(row).decode("utf-8", "surrogatepass")
+        return _exact(row)
 
     def _rows(self, query: str, *values: Any) -> list[Row]:
         cursor = self._connection.execute(query, values)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, tuple(row), strict=True)) for row in cursor.fetchall()]
+
+
+def _is_placed(span: Row) -> bool:
+    return span["kind"] == 1 or isinstance(span["idx"], int)
 
 
 def _usage(span: Row) -> Usage:
@@ -364,10 +412,20 @@ def _bytes(body: Row) -> bytes:
     return bytes(raw) if raw is not None else str(body["text"]).encode("utf-8", "surrogatepass")
 
 
+def _exact(body: Row) -> str:
+    try:
+        return _bytes(body).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # a fault already
+        return str(body["text"])
+
+
 def _ids(values: set[int | None]) -> str:
     return to_text(sorted(value for value in values if value is not None))
 
 
 def _object(text: str | None) -> Mapping[str, Any]:
-    value = json.loads(text) if text else {}
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:  # a fault already: it was sealed
+        value = {}
     return value if isinstance(value, dict) else {}

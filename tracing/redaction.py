@@ -40,8 +40,8 @@ class Redaction:
     """A policy: which kinds of secrets are taken out."""
 
     def __init__(self, patterns: Mapping[str, str] | None = None, *, defaults: bool = True) -> None:
-        """`patterns` are own ones by kind; a group named "secret" says which part of a match is the secret. What they
-        take of the JSON around a secret is lost. Raises ValueError."""
+        """`patterns` are own ones by kind; a group named "secret" says which part of a match is the secret. Raises
+        ValueError."""
         self._patterns = dict(patterns or {})
         self._defaults = defaults
         own = tuple((kind, _compiled(kind, pattern)) for kind, pattern in self._patterns.items())
@@ -53,18 +53,23 @@ class Redaction:
         return Redactor(self)
 
     def to_plain(self) -> dict[str, Any]:
-        own = {"patterns": dict(self._patterns)} if self._patterns else {}
+        """What a record says of the policy. Own patterns by their kinds only: one may be the secret itself."""
+        own = {"kinds": sorted(self._patterns)} if self._patterns else {}
         return {"version": VERSION, **own, **({} if self._defaults else {"defaults": False})}
 
     @classmethod
-    def from_plain(cls, value: Mapping[str, Any]) -> "Redaction":
-        """Raises ValueError."""
-        version, patterns, defaults = value.get("version"), value.get("patterns", {}), value.get("defaults", True)
+    def from_plain(cls, value: Mapping[str, Any], own: "Redaction | None" = None) -> "Redaction":
+        """The policy that a record was made with; `own` has the patterns of its own kinds. Raises ValueError, which says
+        what is missing."""
+        version, kinds, defaults = value.get("version"), value.get("kinds", []), value.get("defaults", True)
         if version != VERSION:
             raise ValueError(f"a redaction of version {version!r} cannot be read: use the version that wrote it")
-        if not isinstance(patterns, Mapping) or not isinstance(defaults, bool):
-            raise ValueError("a redaction needs an object of patterns by kind, and true or false for defaults")
-        return cls(patterns, defaults=defaults)
+        if not isinstance(kinds, list) or not isinstance(defaults, bool):
+            raise ValueError("a redaction needs a list of kinds, and true or false for defaults")
+        known = {} if own is None else own._patterns
+        if missing := [str(kind) for kind in kinds if kind not in known]:
+            raise ValueError(f"it was redacted with patterns of your own, which are needed: {', '.join(missing)}")
+        return cls({kind: known[kind] for kind in kinds}, defaults=defaults)
 
     def find(self, text: str) -> list[Span]:
         """The secrets in `text`, kind by kind; they may overlap."""
@@ -133,11 +138,12 @@ class Redactor:
     def _parts(self, text: str, spans: Iterable[Span]) -> Iterator[str]:
         end = 0
         for span in spans:
-            if span.secret not in self._markers:
+            secret = encodable(span.secret)  # what is sent of it is the same secret
+            if secret not in self._markers:
                 self._highest += 1
-                self._markers[span.secret] = f"[redacted:{span.kind}#{self._highest}]"
+                self._markers[secret] = f"[redacted:{span.kind}#{self._highest}]"
             yield text[end : span.start]
-            yield self._markers[span.secret]
+            yield self._markers[secret]
             end = span.end
         yield text[end:]
 

@@ -7,7 +7,6 @@ the run does.
 import asyncio
 import contextlib
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
 from tracing import events, facts, genai
 from tracing.chain import Body, Chain, body_of
+from tracing.cleaning import clean_json
 from tracing.errors import warn
 from tracing.events import Event
 from tracing.facts import Fact, Said
@@ -31,6 +31,9 @@ from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import Inside, OpenCall, Place, here
 from tracing.pricer import FREE, Ended
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
+
+CANCELLING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
+"""What ends a run from outside."""
 
 
 class RunTrace:
@@ -62,7 +65,7 @@ class RunTrace:
         self._start_ns = self._clock.monotonic_ns()
         # In the order in which a replay looks at them, because secrets are numbered as they come: settings, tools,
         # then what is said.
-        self._settings = body_of(self._clean(to_text(agent.settings)))
+        self._settings = body_of(clean_json(to_text(agent.settings), self._clean))
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = self._tools_body(agent.tools.schemas)
         said = [Said(link) for link in self._chain.extend(opening)]
@@ -106,7 +109,7 @@ class RunTrace:
             self._tip(),
             self._settings,
             self._tools,
-            self._clean(column_text(attrs)) if attrs else None,
+            clean_json(column_text(attrs), self._clean),
             tuple(map(self._clean, labels.tags)),
         )
         self._write([*said, started])
@@ -164,7 +167,7 @@ class RunTrace:
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
-        body = None if raw is None else body_of(_clean_json(raw, self._clean))
+        body = None if raw is None else body_of(clean_json(raw, self._clean))
         ended = self._answered(call, None, usage, response, self._tip(), body)
         self._put(said, ended, linger=True)
         self._price(call, ended, usage)
@@ -253,7 +256,7 @@ class RunTrace:
         """A line that was logged within the run."""
         now = self._clock.wall_ns()
         self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, self._clean(name),
-                                   self._clean(column_text(fields))))  # fmt: skip
+                                   clean_json(column_text(fields), self._clean)))  # fmt: skip
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
         number = next(self._numbers)
@@ -261,7 +264,7 @@ class RunTrace:
         return number
 
     def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
-        attrs = self._clean(column_text(attributes)) if attributes else None
+        attrs = clean_json(column_text(attributes), self._clean) if attributes else None
         error = error and self._clean(error)
         self._put((), facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs))
 
@@ -274,9 +277,10 @@ class RunTrace:
         self._end(said, result.stop, None, answer, result.stats)
 
     def _failed(self, error: BaseException) -> None:
-        cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
+        cancelled = isinstance(error, CANCELLING)
         said = []
-        if isinstance(error, ModelError):
+        # Another run's error may come through a tool or `on_step`: its history is not this one's.
+        if isinstance(error, ModelError) and self._chain.goes_on(error.result.messages):
             said = [Said(link) for link in self._chain.extend(error.result.messages)]
             error = error.__cause__ or error
         self._end(
@@ -347,10 +351,10 @@ class RunTrace:
 
     def _tools_body(self, schemas: tuple[ToolSchema, ...]) -> Body:
         self._schemas = schemas
-        return body_of(self._clean(to_text([schema.to_dict() for schema in schemas])))
+        return body_of(clean_json(to_text([schema.to_dict() for schema in schemas]), self._clean))
 
     def _cleaned(self, call: ToolCall) -> ToolCall:
-        arguments = self._clean(call.arguments)
+        arguments = clean_json(call.arguments, self._clean)
         return call if arguments is call.arguments else replace(call, arguments=arguments)
 
     def _tell(self, event: Event, call: OpenCall | None = None) -> None:
@@ -374,28 +378,9 @@ def _raw_of(response: Response) -> str | None:
     return to_json(replace(message, tool_calls=response.calls).to_dict())
 
 
-def _clean_json(text: str, clean: Callable[[str], str]) -> str:
-    """JSON text with each string in it as `clean` makes it: an argument's text must come out as it does by itself, and
-    within a document its secrets are written with other escapes."""
-    if clean(text) is text:
-        return text
-    try:
-        return to_json(_clean_strings(json.loads(text), clean))
-    except (ValueError, RecursionError):
-        return clean(text)
-
-
-def _clean_strings(value: Any, clean: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {key: _clean_strings(item, clean) for key, item in value.items()}
-    return [_clean_strings(item, clean) for item in value] if isinstance(value, list) else value
-
-
 def _as_it_is(text: str) -> str:
     return text
 
 
 def _said(error: BaseException) -> str:
-    return "cancelled" if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) else described(error)
+    return "cancelled" if isinstance(error, CANCELLING) else described(error)

@@ -33,14 +33,32 @@ def script_text(recording: Recording) -> str:
 def _response(response: Response, step: int) -> dict[str, Any]:
     if response.raw is not None:
         message = json.loads(response.raw)
+        for call in message.get("tool_calls") or ():
+            if isinstance(call, dict):
+                call.setdefault("function", None)  # or it would be taken for the short form
     else:
         message = response.message.to_dict()
         del message["role"]
         if calls := response.message.tool_calls:
             message["tool_calls"] = [_call(call, step, index) for index, call in enumerate(calls)]
     usage = {name: count for name, count in dataclasses.asdict(response.usage).items() if count is not None}
-    more = {"finish_reason": response.finish, "model": response.model, "usage": usage}
+    more = {"finish_reason": response.finish, "model": response.model, "service_tier": response.tier, "usage": usage}
+    if message.keys() & {*more, "error", "choices"}:
+        return _completion(message, response)
     return {**message, **{key: value for key, value in more.items() if value}}
+
+
+def _completion(message: dict[str, Any], response: Response) -> dict[str, Any]:
+    """The form of a server, for a message that has fields of its own by the names that a script uses."""
+    usage = response.usage
+    counts = {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_write},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+    choice = {"message": message, "finish_reason": response.finish}
+    return {"choices": [choice], "model": response.model, "service_tier": response.tier, "usage": counts}
 
 
 def _call(call: ToolCall, step: int, index: int) -> dict[str, Any]:

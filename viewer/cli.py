@@ -11,6 +11,7 @@ from agent.command_line import Commands, run
 from agent.terminal import json_text
 from tracing.reference import parse_reference
 from viewer.bundle_commands import check, export, import_
+from viewer.cost_command import cost
 from viewer.diff_command import diff
 from viewer.objects import list_of, listed, plain, shown
 from viewer.options import (
@@ -210,7 +211,7 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 
-for command in (diff, replay, fork, script, test, export, import_, check, prices):
+for command in (diff, replay, fork, script, test, export, import_, check, cost, prices):
     cli.add_command(command)
 
 

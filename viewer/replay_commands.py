@@ -163,7 +163,7 @@ def fork(
     if (asked := _model(model)) is not None:
         agent = changed(agent, model=asked)
     try:
-        check_fork(recording, at, texts)
+        check_fork(recording, agent, at, texts)
     except CannotFork as error:
         raise failure(str(error)) from error
     options = Options(db=path, json=as_json, quiet=quiet, source=source)

@@ -13,7 +13,6 @@ from viewer.render import BAR, Part, Screen, bar, duration, fitted, money, numbe
 from viewer.times import local
 from viewer.trees import Call, Step, Timing, Tree
 
-
 ORIGINS = {"fork": "fork of", "replay": "replay of"}
 """What a run is to its parent; without a word here, the parent's tool started it."""
 

@@ -85,17 +85,17 @@ class ScriptedModel:
         if isinstance(response, Response):
             return response
         message, usage = response if isinstance(response, tuple) else (response, None)
-        finish = model = None
+        finish = model = tier = None
         if isinstance(message, Mapping) and "choices" in message:  # a whole completion, as a server sent it
-            usage, model = message.get("usage"), message.get("model")
+            usage, model, tier = message.get("usage"), message.get("model"), message.get("service_tier")
             message, finish = first_choice(message)
         elif isinstance(message, Mapping):
             message = dict(message)
             if isinstance(message.get("error"), str) and not message.keys() & {"content", "tool_calls"}:
                 raise replayed_error(message["error"])
-            usage, finish, model = (
+            usage, finish, model, tier = (
                 message.pop(key, default)
-                for key, default in (("usage", usage), ("finish_reason", None), ("model", None))
+                for key, default in (("usage", usage), ("finish_reason", None), ("model", None), ("service_tier", None))
             )
             if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
                 known = {field.name for field in dataclasses.fields(Usage)}
@@ -106,7 +106,7 @@ class ScriptedModel:
                 ]
         elif not isinstance(message, str | Message):
             raise ScriptError(f"response {position + 1} of the script is a {type(message).__name__}, not a message")
-        return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
+        return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
 
     def assert_complete(self) -> None:
         """Raises ScriptError when responses are left that nobody asked for."""

@@ -19,10 +19,12 @@ def of_messages(
         after = now[position] if position < len(now) else None
         if before is not None and after is not None and _is_same(before, after):
             continue
+        if position == 0 and (gone := _prompt_alone(before, after)) is not None:
+            before, after = gone
         one = before or after
         assert one is not None
         return Divergence(
-            code=_code(position, one if before is None or before.role == one.role else before, after, opening),
+            code=_code(position, one.role, opening),
             step=step,
             where=f"message {position + 1}, {one.role}",
             expected=None if before is None else text_of(before),
@@ -31,12 +33,20 @@ def of_messages(
     return None
 
 
-def _code(position: int, before: Message, after: Message | None, opening: int) -> Code:
-    if position == 0 and "system" in (before.role, after.role if after is not None else None):
+def _prompt_alone(before: Message | None, after: Message | None) -> tuple[Message | None, Message | None] | None:
+    """A system prompt that only one of the two histories begins with is gone, or new: no other message stands for it."""
+    roles = [None if one is None else one.role for one in (before, after)]
+    if roles.count("system") != 1:
+        return None
+    return (before, None) if roles[0] == "system" else (None, after)
+
+
+def _code(position: int, role: str, opening: int) -> Code:
+    if position == 0 and role == "system":
         return "system"
     if position < opening:
         return "question" if position == opening - 1 else "history"
-    return "observation" if before.role == "tool" else "response"
+    return "observation" if role == "tool" else "response"
 
 
 def _is_same(one: Message, other: Message) -> bool:
@@ -78,7 +88,8 @@ def of_limits(
     recorded: Mapping[str, Any] | None, now: Mapping[str, Any], names: tuple[str, ...], step: int
 ) -> Divergence:
     """The limit that let a run of now go on, or stop, where the recorded one did not."""
-    name = names[0]
+    changed = [name for name in names if recorded is None or recorded.get(name) != now.get(name)]
+    name = (changed or names)[0]
     return Divergence(
         code="limits",
         step=step,
@@ -98,7 +109,7 @@ def _tools(text: str) -> dict[str, Any]:
 
 
 def _leaves(before: Any, after: Any, where: str, code: Code, step: int) -> Iterator[Divergence]:
-    if before == after and type(before) is type(after):
+    if plain_text(before) == plain_text(after):  # not by ==: to a model 0, 0.0 and false are three things
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):

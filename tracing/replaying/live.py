@@ -11,9 +11,10 @@ from agent.errors import described
 from agent.messages import ToolCall
 from agent.ports import Model, ModelInfo, Tell, Tools
 from agent.values import Observation, Request, Response, ToolSchema
+from tracing.cleaning import clean_json
 from tracing.recording import RecordedCall
 from tracing.replaying.differences import text_of
-from tracing.replaying.ports import served
+from tracing.replaying.ports import RecordedSchemas, served
 from tracing.replaying.referee import Referee
 from tracing.replaying.report import Diverged, Divergence, RecordEnds
 
@@ -23,18 +24,28 @@ class LiveTools:
 
     def __init__(self, referee: Referee, tools: Tools, times: int) -> None:
         self._referee, self._tools, self._times = referee, tools, times
-        self.schemas = tools.schemas
         self.unstable: list[Divergence] = []
         """Calls whose tool gave two different results now."""
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        return self._tools.schemas
+
+    async def _now(self, call: ToolCall) -> Observation:
+        try:
+            return await self._tools.call(call)
+        except Exception as error:  # noqa: BLE001 - what would end a run is a result that differs, here
+            text = described(error)
+            return Observation(shown=text, whole=text, error=type(error).__name__)
 
     async def call(self, call: ToolCall) -> Observation:
         referee = self._referee
         recorded = served(referee, referee.called(call))
-        first = await self._tools.call(call)
+        first = await self._now(call)
         if (drift := referee.drift(call, recorded, first)) is not None:
             referee.found.append(drift)
         for _ in range(self._times - 1):
-            again = await self._tools.call(call)
+            again = await self._now(call)
             if (change := referee.drift(call, first, again)) is not None:
                 self.unstable.append(change)
                 break
@@ -93,8 +104,8 @@ class RecordedResults:
     A call that was never recorded is a divergence, not a guess, and ends the replay.
     """
 
-    def __init__(self, referee: Referee, schemas: tuple[ToolSchema, ...]) -> None:
-        self.schemas = schemas
+    def __init__(self, referee: Referee, tools: Tools | None) -> None:
+        self._shown: Tools = RecordedSchemas(referee) if tools is None else tools
         self._referee = referee
         self._left: defaultdict[tuple[str, str], deque[RecordedCall]] = defaultdict(deque)
         for step in referee.recording.steps:
@@ -102,8 +113,12 @@ class RecordedResults:
                 if call.observation is not None:
                     self._left[call.name, call.arguments].append(call)
 
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        return self._shown.schemas
+
     async def call(self, call: ToolCall) -> Observation:
-        arguments = self._referee.clean(call.arguments)
+        arguments = clean_json(call.arguments, self._referee.clean)
         left = self._left.get((call.name, arguments))
         if not left:
             actual = f"{call.name}({arguments})"

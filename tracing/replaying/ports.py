@@ -5,16 +5,18 @@ makes a live call.
 """
 
 import asyncio
+import contextlib
+import json
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from agent.errors import replayed_error
 from agent.limits import Meter
 from agent.messages import ToolCall
-from agent.ports import Budget, ModelInfo, Tell
+from agent.ports import Budget, ModelInfo, Tell, Tools
 from agent.values import Observation, Request, Response, Stop, ToolSchema, Totals
 from tracing.recording import RecordedCall, Recording
-from tracing.replaying.referee import LIMITS, Referee
+from tracing.replaying.referee import Referee
 
 CANCELLED = "cancelled"
 
@@ -35,28 +37,61 @@ class ReplayModel:
 
 
 class ReplayTools:
-    def __init__(self, referee: Referee, schemas: tuple[ToolSchema, ...]) -> None:
+    def __init__(self, referee: Referee, tools: Tools | None) -> None:
+        """`tools` are those whose schemas are shown to the model, None for the recorded ones."""
         self._referee = referee
-        self.schemas = schemas
+        self._shown: Tools = RecordedSchemas(referee) if tools is None else tools
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        return self._shown.schemas
 
     async def call(self, call: ToolCall) -> Observation:
         """The recorded observation. Raises Diverged, RecordEnds, and what the recorded call raised."""
-        return served(self._referee, self._referee.called(call))
+        recorded = self._referee.called(call)
+        if self._referee.is_beside_the_end(call, recorded):
+            # It failed while it was cancelled, because of the call that ended the run.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        return served(self._referee, recorded)
+
+
+class RecordedSchemas:
+    """The tools as they were shown to the model, step by step: they may change while a run goes on."""
+
+    def __init__(self, referee: Referee) -> None:
+        self._referee = referee
+        self._text = ""
+        self._schemas: tuple[ToolSchema, ...] = ()
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        text = self._referee.next_tools
+        if text != self._text:
+            self._text, self._schemas = text, tuple(map(_schema, json.loads(text)))
+        return self._schemas
+
+    async def call(self, call: ToolCall) -> Observation:
+        raise NotImplementedError
 
 
 class ReplayBudget:
-    """The recorded stops. Time and cost are an input of a replay; steps and tokens are those of the agent, if there is
-    one. A run that was cancelled, or broken off by its caller, between two calls ends in the same place."""
+    """The recorded stops. Time, cost and a caller's own budget are inputs of a replay; steps and tokens are limited by
+    the agent, if there is one. A run that was cancelled, or broken off by its caller, between two calls ends in the same
+    place."""
 
     def __init__(self, referee: Referee, own: Budget | None) -> None:
         recording = referee.recording
         self._referee, self._own = referee, own
-        self._stop = recording.stop if recording.stop in LIMITS else None
-        if own is not None and self._stop in ("max_steps", "token_limit"):
+        last = recording.steps[-1].response if recording.steps else None
+        is_stopped = recording.error is None and recording.stop != CANCELLED and (last is None or bool(last.calls))
+        self._stop = recording.stop if is_stopped else None
+        if own is not None and referee.is_own_stop:
             self._stop = None
         self._steps = sum(step.response is not None for step in recording.steps)
         self._calls = _calls_before(recording)
-        self._breaks_off = recording.stop in (CANCELLED, "failed") and not _has_failure(recording)
+        is_broken_off = recording.stop == CANCELLED or (recording.stop == "failed" and recording.error is not None)
+        self._breaks_off = is_broken_off and not _has_failure(recording)
 
     def stop(self, totals: Totals) -> Stop | None:
         recording = self._referee.recording
@@ -64,7 +99,7 @@ class ReplayBudget:
             if self._breaks_off:
                 _fail(self._referee, recording.error or CANCELLED)
             if self._stop is not None:
-                return self._stop  # type: ignore[return-value]  # one of LIMITS, whose keys are stops
+                return self._stop  # type: ignore[return-value]  # a stop is a text, in a record
         return None if self._own is None else self._own.stop(totals)
 
 
@@ -72,6 +107,15 @@ def budget_of(referee: Referee) -> ReplayBudget:
     limits = referee.limits
     own = None if limits is None else Meter(replace(limits, max_seconds=None, max_cost_usd=None))
     return ReplayBudget(referee, own)
+
+
+def _schema(definition: Any) -> ToolSchema:
+    function = definition.get("function", definition)
+    return ToolSchema(
+        name=function.get("name", ""),
+        description=function.get("description", ""),
+        parameters=function.get("parameters", {}),
+    )
 
 
 def served(referee: Referee, call: RecordedCall) -> Observation:
@@ -99,5 +143,9 @@ def _calls_before(recording: Recording) -> int:
     calls = [call for step in recording.steps for call in step.calls if call.observation is not None]
     last = recording.steps[-1].calls if recording.steps else ()
     reason = f"not run: the run stopped at its {str(recording.stop).replace('_', ' ')}"
-    declined = [call for call in last if call.observation is not None and reason in call.observation.shown]
+    declined = [
+        call
+        for call in last
+        if call.observation is not None and call.observation.error == "not_run" and reason in call.observation.shown
+    ]
     return len(calls) - (len(last) if declined and len(declined) == len(last) else 0)

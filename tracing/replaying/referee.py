@@ -5,14 +5,16 @@ what does. With patterns to ignore, messages are compared one by one without wha
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from agent.canonical import to_text
-from agent.limits import Limits, as_plain
+from agent.limits import Limits, Meter, as_plain
 from agent.messages import Message, ToolCall
 from agent.values import Observation, Request, Response, Result, ToolSchema, Totals, Usage
-from tracing.chain import Chain, cleaned
+from tracing.chain import Chain
+from tracing.cleaning import clean_json, cleaned
 from tracing.recording import RecordedCall, RecordedStep, Recording
 from tracing.redaction import Redaction
 from tracing.replaying.differences import of_limits, of_messages, of_settings, of_tools
@@ -32,8 +34,11 @@ _NUMBER = re.compile(r"(\[redacted:[a-z0-9_]+)#\d+\]")
 
 
 class Referee:
-    def __init__(self, recording: Recording, ignore: Ignore, limits: Limits | None) -> None:
-        """`limits` are those of the agent that runs, None where they come from the record."""
+    def __init__(
+        self, recording: Recording, ignore: Ignore, limits: Limits | None, redact: Redaction | None = None
+    ) -> None:
+        """`limits` are those of the agent that runs, None where they come from the record; `redact` has own patterns of
+        the recorded redaction. Raises ValueError where that cannot be done again."""
         self.recording = recording
         self.limits = limits
         self.found: list[Divergence] = []
@@ -44,7 +49,10 @@ class Referee:
         """Whether the replay was cancelled because the recorded run was."""
         self.nearest: int | None = None
         policy = recording.attrs.get("redaction")
-        self.redactor = Redaction.from_plain(policy).for_run() if policy is not None else None
+        # Without an agent every text is redacted already.
+        needs = policy is not None and (limits is not None or redact is not None)
+        plain = {key: value for key, value in (policy or {}).items() if needs or key != "kinds"}
+        self.redactor = Redaction.from_plain(plain, redact).for_run() if policy is not None else None
         self.clean: Callable[[str], str] = str if self.redactor is None else self.redactor.text
         self._ignore = ignore
         self._chain = Chain(None if self.redactor is None else self.redactor.text)
@@ -57,11 +65,40 @@ class Referee:
         self._settings_of: object = None
         self._settings = "{}"
 
+    def opened(
+        self, messages: tuple[Message, ...], settings: Mapping[str, Any], schemas: tuple[ToolSchema, ...]
+    ) -> None:
+        """The run begins. Secrets are numbered in the order in which they were recorded: settings, tools, messages."""
+        self._settings_text(settings)
+        self._tools_text(schemas)
+        self._chain.extend(messages)
+
+    @property
+    def next_tools(self) -> str:
+        """The recorded schemas of the step that is asked for next."""
+        step = self._steps.get(self.steps + 1)
+        return self.recording.tools if step is None else step.tools
+
+    @property
+    def is_own_stop(self) -> bool:
+        """Whether the run stopped at a limit of steps or tokens that its agent had: a caller's own budget may say the
+        same, and is an input."""
+        recording = self.recording
+        if recording.stop not in ("max_steps", "token_limit"):
+            return False
+        known = recording.attrs.get("limits")
+        if known is None:
+            return True
+        limits = Limits(**{key: value for key, value in known.items() if key in ("max_steps", "max_tokens")})
+        usage = sum((step.response.usage for step in recording.steps if step.response is not None), Usage())
+        answered = sum(step.response is not None for step in recording.steps)
+        return Meter(limits).stop(Totals(steps=answered, usage=usage)) == recording.stop
+
     # A model call
 
     def asked(self, request: Request) -> RecordedStep:
         """The recorded step that is asked for. Raises Diverged where it was another, RecordEnds where there is none."""
-        settings = self._settings_text(request)
+        settings = self._settings_text(request.settings)
         tools = self._tools_text(request.tools)
         self._chain.extend(request.messages)
         step = self._recorded(request.step)
@@ -93,16 +130,15 @@ class Referee:
         """A model call failed and was charged all the same."""
         self._answered = replace(self._answered, usage=self._answered.usage + usage)
 
-    def _settings_text(self, request: Request) -> str:
-        # Before the tools and the messages: secrets are numbered in the order in which they were recorded.
-        if request.settings is not self._settings_of:
-            self._settings_of, self._settings = request.settings, self.clean(to_text(request.settings))
+    def _settings_text(self, settings: Mapping[str, Any]) -> str:
+        if settings is not self._settings_of:
+            self._settings_of, self._settings = settings, clean_json(to_text(settings), self.clean)
         return self._settings
 
     def _tools_text(self, schemas: tuple[ToolSchema, ...]) -> str:
         if schemas is not self._schemas:
             self._schemas = schemas
-            self._tools = self.clean(to_text([schema.to_dict() for schema in schemas]))
+            self._tools = clean_json(to_text([schema.to_dict() for schema in schemas]), self.clean)
         return self._tools
 
     def _recorded(self, number: int) -> RecordedStep:
@@ -180,7 +216,7 @@ class Referee:
             raise Diverged(Divergence(code="not_recorded", step=call.step, call=number, actual=actual))
         if found.name != readable(call.name)[0]:
             raise Diverged(Divergence(code="tool", step=call.step, call=number, expected=found.name, actual=call.name))
-        if found.arguments != (now := readable(self.clean(call.arguments))[0]):
+        if found.arguments != (now := readable(clean_json(call.arguments, self.clean))[0]):
             ignore = self._ignore.text
             if ignore("arguments", found.arguments, call.name) != ignore("arguments", now, call.name):
                 raise Diverged(
@@ -193,11 +229,30 @@ class Referee:
                         actual=now,
                     )
                 )
+        if found.observation is not None and found.observation.error == "not_run":
+            raise Diverged(self._of_run_instead(call, found))
         if not found.ended:
             name = f"{call.step}.{number} {found.name}({found.arguments})"
             raise RecordEnds(f"the record ends in the call {name}, which never returned")
         self.calls += 1
         return found
+
+    def _of_run_instead(self, call: ToolCall, recorded: RecordedCall) -> Divergence:
+        """A call is run that was only declined, because of a limit that stopped the run."""
+        recording = self.recording
+        if recording.stop in LIMITS and self.limits is not None:
+            names = (LIMITS[recording.stop],)
+            return of_limits(recording.attrs.get("limits"), as_plain(self.limits), names, call.step)
+        expected = None if recorded.observation is None else recorded.observation.shown
+        return Divergence(code="observation", step=call.step, call=call.index + 1, where=call.name, expected=expected)
+
+    def is_beside_the_end(self, call: ToolCall, recorded: RecordedCall) -> bool:
+        """Whether the call failed only because another one of its step ended the run."""
+        end = self.recording.error
+        if recorded.observation is not None or recorded.error in (end, "cancelled") or end is None:
+            return False
+        step = self._steps[call.step]
+        return any(one.error == end for one in step.calls if one.index != call.index)
 
     def drift(self, call: ToolCall, recorded: Observation, now: Observation) -> Divergence | None:
         """What a tool of now gives that is not what is recorded."""
@@ -230,7 +285,8 @@ class Referee:
         last = self.steps or None
         if result is not None:
             self._chain.extend(result.messages)
-        if stop != recording.stop:
+        is_earlier = stop in LIMITS and self.limits is not None and self.unused()[0] > 0
+        if stop != recording.stop or is_earlier:
             return [self._of_stop(stop, error)]
         found = []
         if error != recording.error:
@@ -263,7 +319,8 @@ class Referee:
         recording = self.recording
         at = self.steps + 1 if self.unused()[0] else self.steps or None
         if stop in LIMITS and self.limits is not None:
-            return of_limits(recording.attrs.get("limits"), as_plain(self.limits), (LIMITS[stop],), at or 1)
+            names = (LIMITS[stop], *([LIMITS[recording.stop]] if recording.stop in LIMITS else []))
+            return of_limits(recording.attrs.get("limits"), as_plain(self.limits), names, at or 1)
         expected = recording.stop if recording.error is None else f"{recording.stop}: {recording.error}"
         return Divergence(code="stop", step=at, expected=expected, actual=stop if error is None else f"{stop}: {error}")
 

@@ -8,10 +8,10 @@ record, and the report says so. Nothing is written, no model and no tool is call
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent.agents import Agent
 from agent.canonical import encodable
@@ -23,8 +23,9 @@ from agent.messages import Message
 from agent.models.calling import as_model
 from agent.ports import Model, Tools
 from agent.sync import complete
-from agent.values import Result, ToolSchema
+from agent.values import Result
 from tracing.recording import Recording
+from tracing.redaction import Redaction
 from tracing.replaying.ignoring import Ignore
 from tracing.replaying.live import LiveTools, OtherModel, RecordedResults
 from tracing.replaying.ports import ReplayModel, ReplayTools, budget_of
@@ -45,8 +46,9 @@ def replay(
     db: str | Path | None = None,
     tools: Which = "recorded",
     times: int = 1,
-    model: Model | None = None,
+    model: Model | Callable[..., Any] | None = None,
     ignore: Sequence[str] = (),
+    redact: Redaction | None = None,
     keep: "Recorder | None" = None,
 ) -> Report:
     """Runs a recorded run again and says whether it is the same.
@@ -55,11 +57,13 @@ def replay(
     `$PLAYHEAD_DB`, else `traces.db`). With `agent`, its prompt, schemas, settings and limits are checked. `tools="live"`
     runs the agent's tools, `times` times, against the recorded results. `model` is asked in the place of the recorded
     answers, with the recorded results. `ignore` are patterns, see `tracing.replaying.ignoring`. `keep` records the
-    replay, as a run of the kind "replay". Raises NoSuchRun and StoreError for a run that is not there, BadPattern for a
+    replay, as a run of the kind "replay". `redact` has the patterns of your own that the run was redacted with. Raises NoSuchRun and StoreError for a run that is not there, BadPattern for a
     bad `ignore`, and ValueError where live tools are asked for without an agent. Works inside a running event loop too.
     """
     recording = run if isinstance(run, Recording) else find_recording(run, db)
-    return complete(replay_async(recording, agent, tools=tools, times=times, model=model, ignore=ignore, keep=keep))
+    return complete(
+        replay_async(recording, agent, tools=tools, times=times, model=model, ignore=ignore, redact=redact, keep=keep)
+    )
 
 
 async def replay_async(
@@ -68,8 +72,9 @@ async def replay_async(
     *,
     tools: Which = "recorded",
     times: int = 1,
-    model: Model | None = None,
+    model: Model | Callable[..., Any] | None = None,
     ignore: Sequence[str] = (),
+    redact: Redaction | None = None,
     keep: "Recorder | None" = None,
 ) -> Report:
     """As `replay`, for async code."""
@@ -77,7 +82,11 @@ async def replay_async(
         raise ValueError("live tools need an agent: give the agent that has them")
     if tools == "live" and model is not None:
         raise ValueError("another model is asked with the recorded results: leave out the live tools, or the model")
-    attempt = _Attempt(recording, agent, Ignore(ignore), tools, times, model)
+    patterns = Ignore(ignore)
+    try:
+        attempt = _Attempt(recording, agent, patterns, tools, times, model, redact)
+    except ValueError as error:  # of the recorded redaction
+        return Report(run_id=recording.run_id, outcome="not_replayable", reason=str(error), redacted=recording.redacted)
     return await attempt.report(keep)
 
 
@@ -98,13 +107,20 @@ class _Attempt:
     """One replay."""
 
     def __init__(
-        self, recording: Recording, agent: Agent | None, ignore: Ignore, tools: Which, times: int, model: Model | None
+        self,
+        recording: Recording,
+        agent: Agent | None,
+        ignore: Ignore,
+        tools: Which,
+        times: int,
+        model: Model | Callable[..., Any] | None,
+        redact: Redaction | None,
     ) -> None:
         self.recording, self.agent, self.ignore = recording, agent, ignore
-        self.referee = Referee(recording, ignore, None if agent is None else agent.limits)
+        self.referee = Referee(recording, ignore, None if agent is None else agent.limits, redact)
         self.live: LiveTools | None = None
         self.compared, self.taken = _scope(agent, tools, model)
-        schemas = _recorded_schemas(recording) if agent is None else agent.tools.schemas
+        schemas = None if agent is None else agent.tools
         self.tools: Tools
         if tools == "live" and agent is not None:
             self.tools = self.live = LiveTools(self.referee, agent.tools, times)
@@ -112,14 +128,16 @@ class _Attempt:
             self.tools = RecordedResults(self.referee, schemas)
         else:
             self.tools = ReplayTools(self.referee, schemas)
-        self.model: Model = ReplayModel(self.referee) if model is None else OtherModel(self.referee, model)
+        self.model: Model = ReplayModel(self.referee) if model is None else OtherModel(self.referee, as_model(model))
         self.is_other = model is not None
 
     async def report(self, keep: "Recorder | None") -> Report:
         recording = self.recording
         if recording.faults:
-            fault = recording.faults[0]
+            fault = recording.faults[0]  # a prune may be behind it, but this is not what it leaves
             return self._report(Divergence(code="record", step=fault.step, call=fault.call, where=fault.what))
+        if recording.pruned is not None:
+            return self._report(reason=recording.pruned)
         if not recording.messages:
             return self._report(reason="the record holds no question")
         asked = recording.messages[recording.opening - 1].content if recording.opening else None
@@ -160,13 +178,13 @@ class _Attempt:
         agent, budget = self._agent(), budget_of(self.referee)
         if self.agent is None:
             first = self.recording.messages[: self.recording.opening]
-            if keep is None:
-                return await proceed(agent, first, budget=budget)
             history: Sequence[Message] = first[:-1]
         else:
             history = self.recording.earlier(agent.system)
-            if keep is None:
-                return await proceed(agent, opening(agent.system, history, self.recording.question), budget=budget)
+            first = opening(agent.system, history, self.recording.question)
+        self.referee.opened(first, agent.settings, self.tools.schemas)
+        if keep is None:
+            return await proceed(agent, first, budget=budget)
         return await keep.run(
             agent,
             self.recording.question,
@@ -227,12 +245,13 @@ class _Attempt:
             taken=self.taken,
             ignored=self.ignore.specs,
             unstable=unstable,
+            redacted=self.recording.redacted,
             answer=answer,
             kept=None if keep is None or keep.last is None else keep.last.run_id,
         )
 
 
-def _scope(agent: Agent | None, tools: Which, model: Model | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _scope(agent: Agent | None, tools: Which, model: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a replay compares, and what it takes from the record."""
     compared = ["loop", "requests", "responses", "calls", "stop", "answer", "totals"]
     taken = ["question"]
@@ -240,18 +259,6 @@ def _scope(agent: Agent | None, tools: Which, model: Model | None) -> tuple[tupl
     (compared if tools == "live" else taken).append("observations")
     (compared if model is not None else taken).append("answers of the model")
     return tuple(compared), tuple(taken)
-
-
-def _recorded_schemas(recording: Recording) -> tuple[ToolSchema, ...]:
-    functions = [schema.get("function", {}) for schema in json.loads(recording.tools)]
-    return tuple(
-        ToolSchema(
-            name=function.get("name", ""),
-            description=function.get("description", ""),
-            parameters=function.get("parameters", {}),
-        )
-        for function in functions
-    )
 
 
 def _recorded_limits(recording: Recording) -> Limits:
