@@ -123,7 +123,7 @@ async def proceed(
             case Ask(step):
                 request = Request(step=step, messages=progress.messages, tools=tools.schemas, settings=agent.settings)
                 try:
-                    response = await model.respond(request, tell)
+                    response = (await model.respond(request, tell)).checked()
                 except (Exception, SystemExit) as error:
                     text = f"the model failed at step {step}: {described(error)}"
                     raise ModelError(text, _result(progress, End("failed"))) from error

@@ -103,9 +103,11 @@ class Response:
     replayed: bool = False
     """Taken from a record: nobody was asked, and nothing was spent."""
 
-    def __post_init__(self) -> None:
+    def checked(self) -> "Response":
+        """This response, if a run can go on from it. Raises ValueError."""
         if len(self.calls) != len(self.message.tool_calls):
             raise ValueError("the calls of a response are not those of its message")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,12 @@ SESSIONS = {
         "viewer test last -o tests",
         "pytest -q tests",
     ),
+    "cost": (
+        'agent ask --quiet --agent refunds:desk --prices prices.toml "How long can I return shoes?"',
+        'agent ask --quiet --agent refunds:desk --prices prices.toml --tag shoes "And boots?"',
+        "viewer cost --by day,model --tz UTC",
+        "viewer cost --by run --chart --tz UTC",
+    ),
 }
 """The commands of each, in a folder that holds the files that the README shows before them."""
 PROGRAMS = ("agent", "viewer", "pytest")
@@ -54,8 +60,8 @@ def run_session(name: str) -> str:
 
 
 def shown_files() -> list[tuple[str, str]]:
-    """The files that the README shows: Python blocks whose first line is a comment with their name."""
-    blocks = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    """The files that the README shows: blocks whose first line is a comment with their name."""
+    blocks = re.findall(r"```\w+\n# (\w+\.\w+)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     return [(name, text) for name, text in blocks]
 
 
@@ -95,6 +101,7 @@ def comparable(session: str) -> str:
         (r"(\d{4}-)?\d{2}-\d{2} \d{2}:\d{2}(:\d{2})?", "TIME"),
         (r" *[█▌▐·▶]{12,}", " BAR"),
         (r" +\d[\d.]* (ms|s)\b", " TOOK"),
+        (r"\b\d{4}-\d{2}-\d{2}\b", "DAY"),
         (r"in \d+\.\d+s", "in TIME"),
     ):
         session = re.sub(pattern, same, session)

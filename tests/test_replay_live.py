@@ -353,6 +353,7 @@ def test_patterns_of_ones_own_that_take_what_is_around_a_secret_leave_the_record
     with Recorder(tmp_path / "t.db", strict=True, redact=policy) as recorder:
         recorded(recorder, agent, "Use token=abc", metadata={"m": "token=abc", "n": 1})
     assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", agent, redact=policy)) == "exact"
+    assert b"token=" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
     reason = "it was redacted with patterns of your own, which are needed: token"
     assert said(replayed(tmp_path / "t.db", agent)) == ("not_replayable", reason, ())
     with Store(tmp_path / "t.db") as store:
@@ -373,3 +374,22 @@ def test_a_record_of_a_later_redaction_is_not_replayable_and_says_why(tmp_path: 
 def test_a_secret_with_half_a_character_is_one_secret_in_the_question_and_in_what_is_sent(tmp_path: Path) -> None:
     record(tmp_path / "t.db", counting(), "http://ada:se\ud83dcret@h/")
     assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", counting())) == "exact"
+
+
+@pytest.mark.parametrize("call_id", [None, "", "x"])
+def test_a_secret_in_arguments_with_white_space_and_escapes_replays_exactly(
+    tmp_path: Path, call_id: str | None
+) -> None:
+    texts = [f'{{"word": "{SECRET}"}}', f'{{"word": "\\u0061 {SECRET}\\n"}}', f'{{"word": "{SECRET}']
+    wanted = [{"id": call_id, "function": {"name": "count", "arguments": text}} for text in texts]
+    record(tmp_path / "t.db", counting(script=({"tool_calls": wanted}, "x")))
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", counting())) == "exact"
+
+
+def test_a_secret_that_only_its_key_tells_is_stored_nowhere(tmp_path: Path) -> None:
+    secret = {"secret_access_key": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"}
+    agent = replace(counting(script=(calls(("count", secret)), "x")), settings=secret)
+    record(tmp_path / "t.db", agent, metadata=secret)
+    assert b"wJalrXUtn" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", agent)) == "exact"

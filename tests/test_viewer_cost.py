@@ -26,10 +26,10 @@ from tests.runs import UNSAFE, invoke, strict_json
 from tests.spent_calls import SECOND, Call, Run, kind_of, make, run_id, sums_of, write
 from tracing.file import memory_store
 from tracing.spending import Sums, spending
-from viewer.calendars import UNITS, edges, local_zone, stretches
-from viewer.cost_command import cost
-from viewer.cost_screen import show_chart, show_costs
-from viewer.costs import OF_RUNS, Figure, Report, exact_usd, report_of, usd
+from viewer.commands.cost import cost
+from viewer.costing.calendars import UNITS, edges, local_zone, stretches
+from viewer.costing.costs import OF_RUNS, Figure, Report, exact_usd, report_of, usd
+from viewer.costing.screen import show_chart, show_costs
 from viewer.render import Screen
 
 VIEWER = Commands(name="viewer", commands={"cost": cost})
@@ -200,9 +200,7 @@ def test_the_hour_that_comes_twice_is_two_hours(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-LOCAL = (
-    "from viewer.calendars import *; [print(one.keys[0].label) for one in stretches(%d, %d, local_zone(), ['hour'])]"
-)
+LOCAL = "from viewer.costing.calendars import *; [print(one.keys[0].label) for one in stretches(%d, %d, local_zone(), ['hour'])]"
 
 
 def test_the_local_zone_knows_its_changes_whatever_it_is_called() -> None:
@@ -547,7 +545,7 @@ def test_a_missing_store_is_one_sentence_with_exit_code_1(tmp_path: Path) -> Non
 PROCESS = """
 import sys
 from viewer.cli import cli, main
-from viewer.cost_command import cost
+from viewer.commands.cost import cost
 cli.add_command(cost)
 sys.argv = ["viewer", "cost", *sys.argv[1:]]
 try:

@@ -35,9 +35,9 @@ from tests.runs import (
 )
 from tracing import Divergence, Recorder, fork, open_store, replay
 from tracing.recording import RecordedCall
-from viewer.diff_steps import CallChange, Figures, MessageChange, Pair, Recorded, StepChange
-from viewer.diff_texts import TextLine, text_diff, wrapped
-from viewer.diffs import RunDiff, Totals, diff_runs
+from viewer.diffing.runs import RunDiff, Totals, diff_runs
+from viewer.diffing.steps import CallChange, Figures, MessageChange, Pair, Recorded, StepChange
+from viewer.diffing.texts import TextLine, text_diff, wrapped
 
 
 @tool("Search for a word.")

@@ -18,7 +18,7 @@ from tests import runs
 from tests.runs import strict_json
 from tracing import FixedClock, Recorder
 from tracing.file import open_writing
-from viewer.prices_command import prices
+from viewer.commands.prices import prices
 
 LIST = f"genai-prices {genai_prices.__version__}"
 VIEWER = click.Group("viewer", commands=[prices])

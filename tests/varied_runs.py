@@ -11,7 +11,7 @@ from agent.command_line import Commands
 from tests.runs import SpreadIds, answer, calls, recording
 from tracing import FixedClock
 from tracing.place import here
-from viewer.bundle_commands import check, export, import_
+from viewer.commands.bundles import check, export, import_
 
 ODD = {
     "plain": "a result",

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracing.bundle_export import export_lines as export_lines
+from tracing.bundling.export import export_lines as export_lines
 from tracing.errors import StoreError, TraceError
 from tracing.file import PATIENT_BUSY_MS, memory_store, open_writing
 from tracing.store import Store
 
 if TYPE_CHECKING:
-    from tracing.bundle_import import Imported
+    from tracing.bundling.importing import Imported
 
 
 class BadBundle(TraceError):
@@ -50,8 +50,8 @@ def import_lines(
 ) -> "Imported":
     """Imports a bundle in one transaction; `name` is what messages call it. The connection is in autocommit mode.
     Raises BadBundle."""
-    from tracing.bundle_import import Importer
-    from tracing.bundle_reading import Refused
+    from tracing.bundling.importing import Importer
+    from tracing.bundling.reading import Refused
 
     importer = Importer(connection, now_ns())
     usual, connection.row_factory = connection.row_factory, None
@@ -83,7 +83,7 @@ def import_stream(
     store_path: Path, lines: Iterable[str | bytes], name: str, *, now_ns: Callable[[], int] = time.time_ns
 ) -> "Imported":
     """As `import_into`, for lines that come from somewhere else, e.g. a pipe."""
-    from tracing.bundle_reading import Refused, check_header
+    from tracing.bundling.reading import Refused, check_header
 
     coming = iter(lines)
     first = next(coming, b"")

@@ -26,7 +26,7 @@ class TracedModel:
 
         try:
             with Inside(call.place, call.span):
-                response = await self._model.respond(request, overhear)
+                response = (await self._model.respond(request, overhear)).checked()
         except BaseException as error:
             trace.ask_failed(call, error)
             raise

@@ -10,9 +10,12 @@ import click
 from agent.command_line import Commands, run
 from agent.terminal import json_text
 from tracing.reference import parse_reference
-from viewer.bundle_commands import check, export, import_
-from viewer.cost_command import cost
-from viewer.diff_command import diff
+from viewer.commands.bundles import check, export, import_
+from viewer.commands.cost import cost
+from viewer.commands.diff import diff
+from viewer.commands.prices import prices
+from viewer.commands.replaying import fork, replay, script
+from viewer.commands.testing import test
 from viewer.objects import list_of, listed, plain, shown
 from viewer.options import (
     db_option,
@@ -25,9 +28,6 @@ from viewer.options import (
     tz_option,
     where,
 )
-from viewer.prices_command import prices
-from viewer.replay_commands import fork, replay, script
-from viewer.test_command import test
 
 if TYPE_CHECKING:
     from tracing.store import Store

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agent.terminal import visible
+from viewer.amounts import NANO, dollars
 
 _PADDED = 40
 BAR = 24
@@ -158,7 +159,5 @@ def number(value: int | None, *, at_least: bool = False) -> str:
 
 
 def money(value: float | None, *, at_least: bool = False) -> str:
-    if value is None:
-        return "?"
-    digits = 2 if value == 0 or value >= 0.01 else 6
-    return f"{'≥' if at_least else ''}${value:,.{digits}f}"
+    """Dollars; `?` for unknown."""
+    return "?" if value is None else dollars(round(value * NANO), at_least=at_least)

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.terminal import one_line
 from tracing.replaying.report import Divergence, Report
-from viewer.diff_texts import text_diff
+from viewer.diffing.texts import text_diff
 
 Part = tuple[str, str]
 Line = tuple[Part, ...]

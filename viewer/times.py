@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from agent.terminal import one_line
+from viewer.costing.calendars import local_zone
 
 _AGO = re.compile(r"(\d+)([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -17,9 +18,7 @@ class BadTime(ValueError):
 def zone(name: str | None) -> tzinfo:
     """The time zone of that name, or the local one. Raises BadTime."""
     if name is None:
-        local = datetime.now().astimezone().tzinfo
-        assert local is not None
-        return local
+        return local_zone()
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:

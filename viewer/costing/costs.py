@@ -15,14 +15,14 @@ from typing import Any
 
 from agent.terminal import visible
 from tracing.spending import KINDS, SpendingRun, Spent, Sums
-from viewer.calendars import UNITS, Key
+from viewer.amounts import NANO, dollars
+from viewer.costing.calendars import UNITS, Key
 
 GROUPS = (*UNITS, "model", "provider", "agent", "session", "tag", "run", "kind")
 OF_RUNS = frozenset({"agent", "session", "tag", "run"})
 """The groups for which runs are told apart."""
 SPENT_HERE = ("live", "fork")
 
-NANO = 10**9
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With these a cell begins that a spreadsheet would work out."""
 
@@ -155,18 +155,7 @@ def tokens(figure: Figure) -> str:
 
 
 def usd(figure: Figure) -> str:
-    """Cents, and for less than a dollar as many digits as it takes to see two of the amount; a lower bound is rounded
-    down."""
-    if figure.is_unknown:
-        return "?"
-    amount = abs(figure.value)
-    digits = 2 if amount >= NANO or amount == 0 else max(11 - len(str(amount)), 2)
-    unit = 10 ** max(9 - digits, 0)
-    digits = min(digits, 9)
-    shown = (amount if figure.is_bound else amount + unit // 2) // unit
-    whole, part = divmod(shown, 10**digits)
-    sign = "-" if figure.value < 0 else ""
-    return f"{'≥' if figure.is_bound else ''}{sign}${whole:,}.{part:0{digits}}"
+    return "?" if figure.is_unknown else dollars(figure.value, at_least=figure.is_bound)
 
 
 def exact_usd(nano: int) -> str:

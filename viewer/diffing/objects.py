@@ -6,8 +6,8 @@ from typing import Any
 
 from tracing.recording import RecordedCall
 from tracing.replaying.report import Divergence
-from viewer.diff_steps import SIDES, CallChange, Figures, Pair, StepChange, result_of
-from viewer.diffs import RunDiff, Totals
+from viewer.diffing.runs import RunDiff, Totals
+from viewer.diffing.steps import SIDES, CallChange, Figures, Pair, StepChange, result_of
 from viewer.replays import difference
 
 

@@ -17,7 +17,7 @@ from viewer.options import db_option, failure, json_option, opened, path_of, tz_
 
 if TYPE_CHECKING:
     from agent.pricing import Explained, PriceBook
-    from viewer.prices import Applied
+    from viewer.costing.prices import Applied
 
 EXIT_USAGE = 2
 
@@ -82,7 +82,7 @@ def _explain(found: "Explained", *, as_json: bool) -> None:
         else [f'write a [[price]] for model = "{found.name}" into a file, and set {VARIABLE}']
     )
     if as_json:
-        from viewer.prices import explained_as_json
+        from viewer.costing.prices import explained_as_json
 
         click.echo(json_text({**explained_as_json(found), "next": following}))
         return
@@ -123,8 +123,8 @@ def _shown(rate: Any, without: str) -> "tuple[str, str]":
 
 
 def _unpriced(context: click.Context, db: str | None, *, tz: str | None, as_json: bool) -> None:
+    from viewer.costing.prices import NOT_TRIED, unpriced
     from viewer.objects import list_of
-    from viewer.prices import NOT_TRIED, unpriced
 
     with opened(context, db) as store:
         rows = unpriced(store.connection)
@@ -158,7 +158,7 @@ def _unpriced(context: click.Context, db: str | None, *, tz: str | None, as_json
 def _apply(context: click.Context, db: str | None, book: "PriceBook", *, again: bool, as_json: bool) -> None:
     from tracing.errors import StoreError
     from tracing.file import PATIENT_BUSY_MS, open_reading, open_writing
-    from viewer.prices import Applied, applied_as_json, apply
+    from viewer.costing.prices import Applied, applied_as_json, apply
 
     path = Path(path_of(context, db))
     done = Applied()

@@ -6,8 +6,8 @@ from agent.terminal import one_line
 from tracing.recording import Fault, RecordedCall
 from tracing.replaying.report import Divergence
 from tracing.store import Row
-from viewer.diff_steps import Figures, Pair, Side
-from viewer.diffs import RunDiff
+from viewer.diffing.runs import RunDiff
+from viewer.diffing.steps import Figures, Pair, Side
 from viewer.render import duration, money, number
 
 _SAID = {

@@ -11,8 +11,8 @@ from viewer.options import db_option, failure, find_run, json_option, opened, tz
 if TYPE_CHECKING:
     from tracing.reference import Reference
     from tracing.store import Store
-    from viewer.diff_steps import Recorded
-    from viewer.diffs import RunDiff
+    from viewer.diffing.runs import RunDiff
+    from viewer.diffing.steps import Recorded
 
 EXIT_DIFFERENT = 3
 
@@ -34,19 +34,19 @@ def diff(
     count. Exit code 0: the same, 3: different.
     """
     with opened(context, db) as store:
-        from viewer.diff_steps import Pair
-        from viewer.diffs import diff_runs
+        from viewer.diffing.runs import diff_runs
+        from viewer.diffing.steps import Pair
 
         one, other = (_recorded(store, *find_run(store, text)) for text in (a, b))
         change = diff_runs(one, other)
         short = Pair(*(store.short(run.recording.run_id) for run in (one, other)))
         following = [f"{command}{where(context, db)}" for command in next_commands(change, short.a, short.b)]
         if as_json:
-            from viewer.diff_objects import as_json as object_of
+            from viewer.diffing.objects import as_json as object_of
 
             click.echo(json_text(object_of(change, following)))
         else:
-            from viewer.diff_screen import show_run_diff
+            from viewer.diffing.screen import show_run_diff
             from viewer.render import Screen
             from viewer.times import zone
 
@@ -78,7 +78,7 @@ def next_commands(change: "RunDiff", a: str, b: str) -> list[str]:
 
 
 def _recorded(store: "Store", reference: "Reference", run_id: str) -> "Recorded":
-    from viewer.diff_steps import Recorded
+    from viewer.diffing.steps import Recorded
 
     if reference.step is not None:
         raise failure(f"a diff is of whole runs: give {reference.run} without a step", 2)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from agent.terminal import one_line
 from tracing.spending import Sums
-from viewer.calendars import Key
-from viewer.costs import Report, Row, figures, tokens, usd
+from viewer.costing.calendars import Key
+from viewer.costing.costs import Report, Row, figures, tokens, usd
 from viewer.render import Screen, bar, fitted
 
 _TOKENS = {

@@ -8,9 +8,9 @@ import json
 import re
 from typing import Any
 
-from tracing import bundle_lines
-from tracing.bundle_lines import Fields
-from tracing.bundle_shapes import what_is_wrong, without_nulls
+from tracing.bundling import lines as bundle_lines
+from tracing.bundling.lines import Fields
+from tracing.bundling.shapes import what_is_wrong, without_nulls
 
 HASHED = ("body", "message")
 OF_RUN = ("run", "span", "event", "annotation")

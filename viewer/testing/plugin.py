@@ -17,8 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from agent.agents import Agent
     from tracing.replaying.report import Report
-    from viewer.behaviour import Behaviour
-    from viewer.kept_tests import KeptTests
+    from viewer.testing.behaviour import Behaviour
+    from viewer.testing.kept import KeptTests
 
 OPTION = "--playhead-update"
 
@@ -54,7 +54,7 @@ class Playhead:
 @pytest.fixture
 def playhead(request: pytest.FixtureRequest) -> Playhead:
     """Recorded runs as tests; see `viewer test`."""
-    from viewer.kept_tests import KeptTests
+    from viewer.testing.kept import KeptTests
 
     config = request.config
     return Playhead(KeptTests(request.path.parent, config.invocation_params.dir, update=config.getoption(OPTION)))

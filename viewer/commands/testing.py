@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from viewer.commands.replaying import EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE, write_file
 from viewer.options import agent_option, db_option, failure, find_run, opened
-from viewer.replay_commands import EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE, write_file
 
 if TYPE_CHECKING:
     from tracing.recording import Recording
@@ -35,7 +35,7 @@ def test(
 ) -> None:  # fmt: skip
     """Make a run a pytest test, with its recording beside it; it needs no key and no network."""
     from tracing.portable import portable
-    from viewer.authoring import behaviour_test, exact_test, name_of
+    from viewer.testing.authoring import behaviour_test, exact_test, name_of
 
     with opened(context, db) as store:
         _, run_id = find_run(store, run)

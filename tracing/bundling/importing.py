@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tracing import bundle_lines
-from tracing.bundle_lines import ANNOTATION, BODIES, EVENT, LATER, MESSAGES, PROCESS, RUN, SPAN, Fields, values
-from tracing.bundle_reading import HASHED, Reader, Refused
+from tracing.bundling import lines as bundle_lines
+from tracing.bundling.lines import ANNOTATION, BODIES, EVENT, LATER, MESSAGES, PROCESS, RUN, SPAN, Fields, values
+from tracing.bundling.reading import HASHED, Reader, Refused
 from tracing.chain import hash_of
 from tracing.rows import readable
 

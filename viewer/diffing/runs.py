@@ -12,7 +12,7 @@ from itertools import groupby
 from tracing.recording import Fault, Recording
 from tracing.replaying.report import Code, Divergence
 from tracing.store import Row
-from viewer.diff_steps import SIDES, Figures, Pair, Recorded, Side, StepChange, result_of, spoken, steps_of
+from viewer.diffing.steps import SIDES, Figures, Pair, Recorded, Side, StepChange, result_of, spoken, steps_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

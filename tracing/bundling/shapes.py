@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from tracing.bundle_lines import Fields
+from tracing.bundling.lines import Fields
 
 Hash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Hex = Annotated[str, StringConstraints(pattern="^(?:[0-9a-f]{2})*$")]

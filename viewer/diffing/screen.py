@@ -11,9 +11,10 @@ from itertools import groupby
 from agent.terminal import one_line
 from tracing.recording import RecordedCall
 from tracing.store import Row
-from viewer.diff_steps import SIDES, CallChange, Pair, Side, StepChange, result_of, spoken
-from viewer.diff_texts import TextLine, text_diff, wrapped
-from viewer.diff_words import (
+from viewer.diffing.runs import RunDiff
+from viewer.diffing.steps import SIDES, CallChange, Pair, Side, StepChange, result_of, spoken
+from viewer.diffing.texts import TextLine, text_diff, wrapped
+from viewer.diffing.words import (
     arrow,
     count,
     faults_of,
@@ -27,7 +28,6 @@ from viewer.diff_words import (
     tokens_differ,
     what_of_result,
 )
-from viewer.diffs import RunDiff
 from viewer.render import Part, Screen, money, number
 from viewer.replays import place_of
 from viewer.times import local

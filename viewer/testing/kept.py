@@ -23,9 +23,9 @@ from tracing.replaying.ignoring import BadPattern
 from tracing.replaying.replay import find_recording, replay
 from tracing.replaying.report import Report
 from tracing.store import Store
-from viewer.behaviour import Behaviour, behaviour_of
 from viewer.project import BadProject, choose_agent, load
 from viewer.replays import text_of
+from viewer.testing.behaviour import Behaviour, behaviour_of
 
 
 class KeptTests:

@@ -9,7 +9,7 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from tracing import bundle_lines
+from tracing.bundling import lines as bundle_lines
 from tracing.chain import hash_of
 from tracing.errors import NoSuchRun, StoreError
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from tracing.store import Store
-    from viewer.calendars import Key
-    from viewer.costs import Report, Row
+    from viewer.costing.calendars import Key
+    from viewer.costing.costs import Report, Row
 
 EXIT_USAGE, EXIT_OVER = 2, 3
 DAYS = 30
@@ -80,8 +80,8 @@ def cost(
         raise failure("--csv and --json are two forms of the same: give one of them", EXIT_USAGE)
     with opened(context, db) as store:
         from tracing.spending import KINDS, Wanted, extent, spending
-        from viewer.calendars import UNITS, edges, stretches
-        from viewer.costs import OF_RUNS, SPENT_HERE, report_of, verdict
+        from viewer.costing.calendars import UNITS, edges, stretches
+        from viewer.costing.costs import OF_RUNS, SPENT_HERE, report_of, verdict
 
         zone = _zone(tz)
         begin, end = _range(since, until, zone)
@@ -102,7 +102,7 @@ def cost(
         day = str(_datetime(begin).astimezone(zone).date())
         following = _next(store, report, since or day, until, tz, filters) + where(context, db)
         if as_csv:
-            from viewer.costs import csv_text
+            from viewer.costing.costs import csv_text
 
             click.echo(csv_text(report, rows), nl=False)
         elif as_json:
@@ -125,7 +125,7 @@ def cost(
 
 
 def _groups(by: str) -> list[str]:
-    from viewer.costs import GROUPS
+    from viewer.costing.costs import GROUPS
 
     groups = list(dict.fromkeys(one.strip() for one in by.split(",")))
     for group in groups:
@@ -147,7 +147,7 @@ def _amount(text: str) -> "Decimal":
 
 
 def _zone(name: str | None) -> tzinfo:
-    from viewer.calendars import local_zone
+    from viewer.costing.calendars import local_zone
     from viewer.times import BadTime, zone
 
     if name is None:
@@ -206,7 +206,7 @@ def _next(
 def _as_object(
     report: "Report", rows: "Sequence[Row]", period: tuple[int, int], zone: tzinfo, following: str
 ) -> dict[str, Any]:
-    from viewer.costs import as_object, row_as_object
+    from viewer.costing.costs import as_object, row_as_object
     from viewer.objects import list_of
     from viewer.times import iso
 
@@ -226,7 +226,7 @@ def _bars(
     zone: tzinfo, units: list[str], groups: list[str], period: tuple[int, int], called: tuple[int, int]
 ) -> "list[Key]":
     """The times that a chart has a bar for, whether there are calls or not."""
-    from viewer.calendars import stretches
+    from viewer.costing.calendars import stretches
 
     if groups[0] not in units:
         return []
@@ -239,7 +239,7 @@ def _bars(
 def _print(
     store: "Store", report: "Report", rows: "Sequence[Row]", bars: "list[Key] | None", title: str, following: str
 ) -> None:
-    from viewer.cost_screen import notes_of, show_chart, show_costs
+    from viewer.costing.screen import notes_of, show_chart, show_costs
     from viewer.render import Screen
 
     screen = Screen()

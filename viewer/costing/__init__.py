@@ -1,0 +1,1 @@
+"""What was spent: from buckets to rows to lines."""

@@ -1,0 +1,1 @@
+"""Runs as tests: written, replayed, and recorded anew."""
