@@ -199,7 +199,7 @@ APPLIED = [
 
 def test_apply_prices_what_has_no_price_and_says_what_it_could_not(db: Path) -> None:
     assert printed("apply", db=db).splitlines() == [
-        "3 calls priced, $0.007627 in all",
+        "3 calls priced, $0.007628 in all",
         "2 without a price:",
         "  1  none:unknown-model  my-own-7b at openai",
         "  1  none:no-usage  gpt-4o-2024-08-06 at openai",
