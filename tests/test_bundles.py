@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from tests.runs import SpreadIds, answer, calls, invoke, record_interrupted, record_sample, recording, strict_json
 from tests.varied_runs import ODD, TOOLS, commands, leaving, record_varied
-from tracing import CountingIds, Store, StoreError, bundle_lines
+from tracing import CountingIds, Store, StoreError
 from tracing.bundles import BadBundle, export, export_lines, import_into, import_lines, open_bundle
+from tracing.bundling import lines as bundle_lines
 from tracing.bundling.shapes import Annotation, Body, Event, Message, Run, Span
 from tracing.checking import check
 from tracing.file import memory_store

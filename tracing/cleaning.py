@@ -13,17 +13,32 @@ Clean = Callable[[str], str]
 
 
 def clean_json(text: str, clean: Clean) -> str:
-    """JSON text with each string in it as `clean` makes it, also where a pattern takes more than the string, and where
-    the string has escapes; what is no JSON is cleaned as a text. The very same object where nothing changes."""
-    cleaned_text = clean(text)
-    if cleaned_text is text:
+    """JSON text as `clean` makes it, where that leaves the document as it is but for its strings. Where a pattern takes
+    more than that (a quote, the rest of the text), string by string, and written anew. What is no JSON is cleaned as a
+    text. The very same object where nothing changes."""
+    found = clean(text)
+    if found is text:
         return text
     try:
         value = json.loads(text)
-        found = _clean_strings(value, clean)
     except (ValueError, RecursionError):
-        return cleaned_text
-    return text if found == value else to_json(found)
+        return found
+    if _is_like(found, value):
+        return found
+    anew = to_json(_clean_strings(value, clean))
+    found = clean(anew)  # a secret may be told by the key beside it
+    return found if _is_like(found, value) else anew
+
+
+def clean_raw(text: str, clean: Clean) -> str:
+    """A provider's message as JSON text, string by string: its arguments must come out as they do by themselves, and
+    within a document a secret is written with other escapes."""
+    if clean(text) is text:
+        return text
+    try:
+        return to_json(_clean_strings(json.loads(text), clean))
+    except (ValueError, RecursionError):
+        return clean(text)
 
 
 def cleaned(message: Message, clean: Clean) -> Message:
@@ -40,9 +55,25 @@ def cleaned(message: Message, clean: Clean) -> Message:
     return replace(message, content=content, extra=extra, tool_calls=calls)
 
 
+def _is_like(text: str, value: Any) -> bool:
+    """Whether `text` is a document like `value`, whatever its strings."""
+    try:
+        return bool(_shape(json.loads(text)) == _shape(value))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ["an object", *map(_shape, value.values())]
+    if isinstance(value, list):
+        return ["a list", *map(_shape, value)]
+    return "a text" if isinstance(value, str) else [value]
+
+
 def _clean_strings(value: Any, clean: Clean) -> Any:
     if isinstance(value, str):
-        return clean(value)
+        return clean_json(value, clean)  # arguments are a document within one
     if isinstance(value, dict):
         return {key: _clean_strings(item, clean) for key, item in value.items()}
     return [_clean_strings(item, clean) for item in value] if isinstance(value, list) else value

@@ -23,7 +23,7 @@ from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
 from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
 from tracing import events, facts, genai
 from tracing.chain import Body, Chain, body_of
-from tracing.cleaning import clean_json
+from tracing.cleaning import clean_json, clean_raw
 from tracing.errors import warn
 from tracing.events import Event
 from tracing.facts import Fact, Said
@@ -167,7 +167,7 @@ class RunTrace:
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
-        body = None if raw is None else body_of(clean_json(raw, self._clean))
+        body = None if raw is None else body_of(clean_raw(raw, self._clean))
         ended = self._answered(call, None, usage, response, self._tip(), body)
         self._put(said, ended, linger=True)
         self._price(call, ended, usage)
