@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -264,14 +265,17 @@ class _Interrupt:
 def recorder_for(options: Options) -> "Recorder":
     """The recorder that the options ask for. Raises Failure."""
     from agent.pricing import BadPrices, PriceBook
+    from agent.project import ProjectError, project_of
     from agent.stderr_log import log_to_stderr
     from tracing.errors import StoreError
     from tracing.recorder import Recorder
+    from tracing.redaction import Redaction
 
     try:
         prices, log = PriceBook.configured(options.prices), log_to_stderr(options.log)
-        return Recorder(options.db, log=log, redact=not options.no_redact, prices=prices, strict=True)
-    except (StoreError, BadPrices) as error:
+        redact = not options.no_redact and Redaction(project_of(Path.cwd()).redact)
+        return Recorder(options.db, log=log, redact=redact, prices=prices, strict=True)
+    except (StoreError, BadPrices, ProjectError, ValueError) as error:
         raise usage_error(str(error)) from error
 
 

@@ -353,7 +353,7 @@ def test_patterns_of_ones_own_that_take_what_is_around_a_secret_leave_the_record
     with Recorder(tmp_path / "t.db", strict=True, redact=policy) as recorder:
         recorded(recorder, agent, "Use token=abc", metadata={"m": "token=abc", "n": 1})
     assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", agent, redact=policy)) == "exact"
-    reason = "it was redacted with patterns of your own, which are needed: token"
+    reason = "it was redacted with patterns of your own, which are needed: token (redact=, or [tool.playhead.redact])"
     assert said(replayed(tmp_path / "t.db", agent)) == ("not_replayable", reason, ())
     with Store(tmp_path / "t.db") as store:
         assert len(store.runs()[0]) == 1

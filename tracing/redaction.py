@@ -68,7 +68,9 @@ class Redaction:
             raise ValueError("a redaction needs a list of kinds, and true or false for defaults")
         known = {} if own is None else own._patterns
         if missing := [str(kind) for kind in kinds if kind not in known]:
-            raise ValueError(f"it was redacted with patterns of your own, which are needed: {', '.join(missing)}")
+            raise ValueError(
+                f"it was redacted with patterns of your own, which are needed: {', '.join(missing)} (redact=, or [tool.playhead.redact])"
+            )
         return cls({kind: known[kind] for kind in kinds}, defaults=defaults)
 
     def find(self, text: str) -> list[Span]:

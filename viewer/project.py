@@ -1,12 +1,14 @@
 """The user's own project: which agent its commands are about."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.project import ProjectError, project_of
+
 if TYPE_CHECKING:
     from agent.agents import Agent
+    from tracing.redaction import Redaction
 
 
 class BadProject(Exception):
@@ -23,10 +25,13 @@ class Chosen:
 
 def choose_agent(given: str | None, start: Path | None = None) -> Chosen | None:
     """The agent of `--agent`, else of `[tool.playhead] agent` in the nearest pyproject.toml. Raises BadProject."""
-    folder: Path | None = None
-    if given is None:
-        folder, given = _configured(start or Path.cwd())
-    return None if given is None else load(given, folder)
+    if given is not None:
+        return load(given)
+    try:
+        project = project_of(start or Path.cwd())
+    except ProjectError as error:
+        raise BadProject(f"{error}, or give --agent") from error
+    return None if project.agent is None else load(project.agent, project.folder)
 
 
 def load(name: str, folder: Path | None = None) -> Chosen:
@@ -40,18 +45,12 @@ def load(name: str, folder: Path | None = None) -> Chosen:
         raise BadProject(str(error)) from error
 
 
-def _configured(start: Path) -> tuple[Path | None, str | None]:
-    """The folder of the nearest pyproject.toml, and the agent it names, if any."""
-    for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
-        if not path.is_file():
-            continue
-        try:
-            settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadProject(f"cannot read {path} ({error}): mend it, or give --agent") from error
-        name = settings.get("tool", {}).get("playhead", {}).get("agent")
-        if name is not None and not isinstance(name, str):
-            raise BadProject(f'{path}: agent of [tool.playhead] must be a text, e.g. "myapp.agents:support"')
-        return folder, name
-    return None, None
+def redaction(start: Path | None = None) -> "Redaction | None":
+    """The project's own patterns, None where it has none. Raises BadProject."""
+    from tracing.redaction import Redaction
+
+    try:
+        patterns = project_of(start or Path.cwd()).redact
+        return Redaction(patterns) if patterns else None
+    except (ProjectError, ValueError) as error:
+        raise BadProject(str(error)) from error

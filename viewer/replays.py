@@ -76,10 +76,13 @@ def lines_of(report: Report, short: str, *, full: bool = False) -> Iterator[Line
         yield ((f"  the nearest recorded request is that of step {report.nearest}", "dim"),)
     for one in report.unstable:
         yield ((f"  differs between two runs of now: {one.place} {one.where}", "cut"),)
-    yield ((f"  compared: {', '.join(report.compared)}", "dim"),)
-    yield ((f"  taken from the record: {', '.join(report.taken)}", "dim"),)
-    if report.ignored:
-        yield ((f"  not compared: {', '.join(report.ignored)}", "dim"),)
+    for name, what in (
+        ("compared", report.compared),
+        ("taken from the record", report.taken),
+        ("not compared", report.ignored),
+    ):
+        if what:
+            yield ((f"  {name}: {', '.join(what)}", "dim"),)
 
 
 def text_of(report: Report, short: str) -> str:

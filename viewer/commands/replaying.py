@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agent.agents import Agent
     from agent.ports import Model
     from tracing.recorder import Recorder
+    from tracing.redaction import Redaction
     from tracing.replaying.report import Report
     from tracing.store import Row, Store
 
@@ -82,7 +83,7 @@ def replay(
     from tracing.replaying.ignoring import BadPattern
     from tracing.replaying.replay import replay as replayed
 
-    agent = _agent(agent_name)
+    agent, policy = _agent(agent_name), _redaction()
     if tools == "live" and agent is None:
         raise failure("live tools are those of an agent: give --agent MODULE:ATTR", EXIT_USAGE)
     if tools == "live" and model is not None:
@@ -100,7 +101,9 @@ def replay(
         try:
             for row in found:
                 recording = store.recording(row["run_id"])
-                report = replayed(recording, agent, tools=tools, times=times, model=asked, ignore=ignore, keep=keeper)
+                report = replayed(
+                    recording, agent, tools=tools, times=times, model=asked, ignore=ignore, redact=policy, keep=keeper
+                )
                 reports.append((report, row))
         except BadPattern as error:
             raise failure(str(error), EXIT_USAGE) from error
@@ -236,6 +239,15 @@ def _agent(name: str | None) -> "Agent | None":
     except BadProject as error:
         raise failure(str(error), EXIT_USAGE) from error
     return None if chosen is None else chosen.agent
+
+
+def _redaction() -> "Redaction | None":
+    from viewer.project import BadProject, redaction
+
+    try:
+        return redaction()
+    except BadProject as error:
+        raise failure(str(error), EXIT_USAGE) from error
 
 
 def _forker(name: str | None, recording: Any) -> "tuple[Agent, str]":

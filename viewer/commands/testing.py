@@ -71,14 +71,14 @@ def _agent(recording: "Recording", name: str | None) -> "Chosen | None":
     """The agent that the test is about, which must replay the run exactly. Raises Failure where a chosen one does not;
     one that only the record names is left out then, and that is said."""
     from tracing.replaying.replay import replay
-    from viewer.project import BadProject, choose_agent, load
+    from viewer.project import BadProject, choose_agent, load, redaction
     from viewer.replays import text_of
 
     try:
-        chosen = choose_agent(name)
+        chosen, policy = choose_agent(name), redaction()
     except BadProject as error:
         raise failure(str(error), EXIT_USAGE) from error
-    report = replay(recording, None if chosen is None else chosen.agent)
+    report = replay(recording, None if chosen is None else chosen.agent, redact=policy)
     if not report.is_exact:
         click.echo(text_of(report, recording.run_id[:8]), err=True)
         click.echo("viewer: no test is written: it would fail from the start", err=True)
@@ -90,7 +90,7 @@ def _agent(recording: "Recording", name: str | None) -> "Chosen | None":
         named = load(source) if source else None
     except BadProject:
         named = None
-    if named is not None and replay(recording, named.agent).is_exact:
+    if named is not None and replay(recording, named.agent, redact=policy).is_exact:
         return named
     click.echo(
         "viewer: no agent is given, so the test takes prompt, schemas and settings from the record; "

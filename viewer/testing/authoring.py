@@ -16,7 +16,8 @@ MAX_ANSWER = 80
 
 def name_of(recording: Recording) -> str:
     """A name for the test, from the first words of the question."""
-    plain = unicodedata.normalize("NFKD", recording.question).encode("ascii", "ignore").decode().lower()
+    question = re.sub(r"\[redacted:\w+#\d+\]", " ", recording.question)
+    plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain)[:MAX_WORDS]
     name = "_".join(words)[:MAX_NAME].strip("_")
     return name or f"run_{recording.run_id[:8]}"

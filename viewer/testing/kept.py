@@ -23,7 +23,7 @@ from tracing.replaying.ignoring import BadPattern
 from tracing.replaying.replay import find_recording, replay
 from tracing.replaying.report import Report
 from tracing.store import Store
-from viewer.project import BadProject, choose_agent, load
+from viewer.project import BadProject, choose_agent, load, redaction
 from viewer.replays import text_of
 from viewer.testing.behaviour import Behaviour, behaviour_of
 
@@ -39,8 +39,8 @@ class KeptTests:
         chosen = self._agent(agent)
         recording = self._recording(file, chosen)
         try:
-            report = replay(recording, chosen, ignore=ignore, tools=tools)
-        except (BadPattern, ValueError) as error:
+            report = replay(recording, chosen, ignore=ignore, tools=tools, redact=redaction(self._folder))
+        except (BadPattern, BadProject, ValueError) as error:
             pytest.fail(f"playhead: {error}", pytrace=False)
         if not report.is_exact:
             pytest.fail(f"playhead: {file} is not what happens now\n{text_of(report, file)}", pytrace=False)
@@ -97,7 +97,7 @@ def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
     """Runs `agent` live on the recorded question and writes the recording. Fails, and leaves it, where the model does."""
     __tracebackhide__ = True
     policy = recording.attrs.get("redaction")
-    redact = Redaction.from_plain(policy) if policy is not None else False
+    redact = False if policy is None else redaction(path.parent) or Redaction()
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder, "anew.db")
         try:

@@ -1,0 +1,46 @@
+"""What a user's own project says of Playhead: `[tool.playhead]` of the nearest pyproject.toml.
+
+[tool.playhead]
+agent = "app.agents:support"       # whose runs the viewer's commands replay, fork and test
+
+[tool.playhead.redact]
+customer = "C-[0-9]{8}"            # kinds of secrets of your own, see tracing/redaction.py
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class ProjectError(Exception):
+    """The settings cannot be read; the text says what to mend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    folder: Path | None = None
+    """That of the pyproject.toml; None where there is none."""
+    agent: str | None = None
+    redact: Mapping[str, str] = field(default_factory=dict)
+
+
+def project_of(start: Path) -> Project:
+    """The project that a folder belongs to. Raises ProjectError."""
+    path = next(
+        (folder / "pyproject.toml" for folder in (start, *start.parents) if (folder / "pyproject.toml").is_file()), None
+    )
+    if path is None:
+        return Project()
+    try:
+        settings: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = settings.get("tool", {}).get("playhead", {})
+        agent, redact = settings.get("agent"), settings.get("redact", {})
+    except (OSError, ValueError, AttributeError) as error:
+        raise ProjectError(f"cannot read {path} ({error}): mend it") from error
+    if not (agent is None or isinstance(agent, str)):
+        raise ProjectError(f'{path}: agent of [tool.playhead] must be a text, e.g. "myapp.agents:support"')
+    if not isinstance(redact, dict) or not all(isinstance(pattern, str) for pattern in redact.values()):
+        raise ProjectError(f"{path}: [tool.playhead.redact] must hold regular expressions by kind, as texts")
+    return Project(folder=path.parent, agent=agent, redact=redact)
