@@ -240,13 +240,14 @@ ID_OF = {"span": "run=? and n=?"}
 def a_bit_of_all(
     connection: sqlite3.Connection, table: str, column: str, kind: str
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Updates that change one cell of the column a little, in a few of its rows."""
+    """Updates that change one cell of the column a little, in a few of its rows, and in each text."""
     key = "run, n" if table == "span" else "id"
     only = "where kind<3" if table == "span" else ""
     where = ID_OF.get(table, "id=?")
     found = connection.execute(f"select {column}, {key} from {table} {only}").fetchall()
     filled, empty = ([row for row in found if (row[0] is None) is is_null] for is_null in (False, True))
-    for old, *row in [*filled[:2], *filled[-2:], *empty[:1], *empty[-1:]]:
+    few = found if table == "body" else [*filled[:2], *filled[-2:], *empty[:1], *empty[-1:]]
+    for old, *row in few:
         for new in changes(old, kind):
             yield f"update {table} set {column}=? where {where}", (new, *row)
 
