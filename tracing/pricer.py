@@ -8,6 +8,7 @@ fills each call's cost in when it has ended. What is not priced when the recorde
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from tracing import facts
 from tracing.errors import warn
 from tracing.facts import Fact
 
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 3.0
 """How long a recorder that is closed waits for what is still to be priced."""
 FREE = "playhead"
 """The provider of models that cost nothing."""
@@ -46,13 +47,13 @@ class Pricer:
         self._waiting: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
 
-    def expect(self, provider: str) -> None:
-        """A call begins whose price will be asked for: loads the list meanwhile."""
+    def expect(self, model: str, provider: str) -> None:
+        """A call begins whose price will be asked for: what is needed for that is loaded meanwhile."""
         if provider != FREE and (self._thread is None or self._pid != os.getpid()):
-            self._begin()
+            self._begin(model, provider)
 
     def add(self, call: Ended) -> None:
-        self.expect(call.provider)
+        self.expect(call.model, call.provider)
         self._waiting.put(call)
 
     def close(self) -> None:
@@ -63,7 +64,7 @@ class Pricer:
             thread.join(CLOSE_SECONDS)
             self._thread = None
 
-    def _begin(self) -> None:
+    def _begin(self, model: str, provider: str) -> None:
         with self._lock:
             if self._thread is not None and self._pid == os.getpid():
                 return
@@ -75,9 +76,10 @@ class Pricer:
             )
             self._thread.start()
 
-    def _work(self, waiting: "queue.SimpleQueue[Ended | None]") -> None:
+    def _work(self, waiting: "queue.SimpleQueue[Ended | None]", model: str, provider: str) -> None:
         try:
-            self._prices.load()
+            # Own prices need no list, which takes long to load.
+            self._price(Ended("", 0, model, None, provider, time.time_ns(), Usage(input=1, output=1), None))
             while (call := waiting.get()) is not None:
                 priced = self._price(call)
                 self._write([facts.Priced(call.run_id, call.number, priced.cost, priced.price)])

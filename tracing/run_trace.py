@@ -153,7 +153,7 @@ class RunTrace:
             tip, self._settings, self._tools,
         )  # fmt: skip
         self._put(said, asked)
-        self._pricer.expect(model.provider)
+        self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
         return call

@@ -347,7 +347,7 @@ def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> 
     screen.table(["run", "outcome", "differs", "question", "what"], rows)
     counts = {outcome: sum(report.outcome == outcome for report, _ in reports) for outcome in STYLE}
     said = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
-    screen.line((f"{len(reports)} runs: {said}", ""))
+    screen.line((f"{len(reports)} run{'s' if len(reports) != 1 else ''}: {said}", ""))
 
 
 def _summary(objects: list[dict[str, Any]]) -> dict[str, Any]:
