@@ -72,7 +72,7 @@ class Pricer:
                 self._waiting = queue.SimpleQueue()
             self._pid = os.getpid()
             self._thread = threading.Thread(
-                target=self._work, args=(self._waiting,), name="playhead-prices", daemon=True
+                target=self._work, args=(self._waiting, model, provider), name="playhead-prices", daemon=True
             )
             self._thread.start()
 
