@@ -18,6 +18,7 @@ from agent.messages import Message
 from agent.models.wire import raw_calls
 from agent.values import Observation, Response, Totals, Usage
 from tracing.chain import hash_of, message_of
+from tracing.rows import readable
 from tracing.seal import broken
 
 Row = dict[str, Any]
@@ -164,7 +165,7 @@ class _Reader:
         self._changed = {
             key
             for key, row in self._bodies.items()
-            if row["gone"] is None and hashlib.sha256(_bytes(row)).digest() != row["hash"]
+            if row["gone"] is None and not _is_whole(row)
         }
         self._faults: list[Fault] = []
         self._seen: set[tuple[str, int]] = set()
@@ -405,6 +406,14 @@ def _usage(span: Row) -> Usage:
         reasoning=span["reasoning"],
         cache_write=span["cache_write"],
     )
+
+
+def _is_whole(body: Row) -> bool:
+    """Whether a text is what was hashed, and what is shown of it belongs to it."""
+    whole = _bytes(body)
+    if hashlib.sha256(whole).digest() != body["hash"]:
+        return False
+    return body["raw"] is None or readable(whole.decode("utf-8", "surrogatepass"))[0] == body["text"]
 
 
 def _bytes(body: Row) -> bytes:

@@ -17,8 +17,8 @@ create view runs as select
   strftime('%Y-%m-%dT%H:%M:%S',r.end_ns/1000000000,'unixepoch')||printf('.%06dZ',r.end_ns%1000000000/1000) ended_at,
   r.duration_ns/1e6 duration_ms,
   (select json_group_array(value) from (select distinct value from annotation n where n.run_id=r.run_id and n.kind='tag' order by n.time_ns, n.value)) tags,
-  coalesce(json_extract(r.attrs,'$.metadata'),'{}') metadata,
-  json_extract(r.attrs,'$.version') version,
+  coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.metadata'),'{}') metadata,
+  json_extract(case when json_valid(r.attrs) then r.attrs end,'$.version') version,
   case when r.end_ns is not null then r.unreported else (select count(*) from span s where s.run=r.id and s.kind=1 and s.response is not null and (s.inp is null or s.out is null)) end unreported_calls,
   r.redacted
   from run r join body q on q.id=r.question left join body a on a.id=r.answer;
@@ -84,33 +84,33 @@ create view log_events as
     strftime('%Y-%m-%dT%H:%M:%S',time_ns/1000000000,'unixepoch')||printf('.%06dZ',time_ns%1000000000/1000) time,
     level, event, fields from (
   select r.run_id, lower(hex(r.span_id)) span_id, null step, r.start_ns time_ns, 0 seq, 'info' level, 'run.started' event,
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.agent',r.agent,'$.model',r.model,'$.session',r.session,'$.kind',r.kind) fields
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.agent',r.agent,'$.model',r.model,'$.session',r.session,'$.kind',r.kind) fields
     from run r
   union all
   select r.run_id, lower(hex(s.span_id)), s.step, s.start_ns, s.n*2, 'info', 'model.asked',
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.step',s.step,'$.model',s.model,'$.messages',t.depth+1)
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.step',s.step,'$.model',s.model,'$.messages',t.depth+1)
     from span s join run r on r.id=s.run left join message t on t.id=s.request_tip where s.kind=1
   union all
   select r.run_id, lower(hex(s.span_id)), s.step, s.end_ns, s.n*2+1,
     case when s.error is null then 'info' else 'error' end, case when s.error is null then 'model.answered' else 'model.failed' end,
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.step',s.step,'$.model',coalesce(s.response_model,s.model),
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.step',s.step,'$.model',coalesce(s.response_model,s.model),
       '$.finish_reason',s.finish,'$.input_tokens',s.inp,'$.output_tokens',s.out,
       '$.tool_calls',coalesce(json_array_length(m.envelope,'$.tool_calls'),0),'$.error',s.error,'$.duration_ms',s.duration_ns/1e6)
     from span s join run r on r.id=s.run left join message m on m.id=s.response where s.kind=1 and s.end_ns is not null
   union all
   select r.run_id, lower(hex(s.span_id)), s.step, s.start_ns, s.n*2, 'info', 'tool.called',
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.step',s.step,'$.tool',s.name,'$.arguments',s.arguments)
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.step',s.step,'$.tool',s.name,'$.arguments',s.arguments)
     from span s join run r on r.id=s.run where s.kind=2
   union all
   select r.run_id, lower(hex(s.span_id)), s.step, s.end_ns, s.n*2+1,
     case when s.error is null then 'info' else 'warning' end, 'tool.answered',
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.step',s.step,'$.tool',s.name,'$.arguments',s.arguments,
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.step',s.step,'$.tool',s.name,'$.arguments',s.arguments,
       '$.result_chars',s.chars,'$.truncated',json(case when s.truncated then 'true' else 'false' end),'$.error',s.error,
       '$.duration_ms',s.duration_ns/1e6)
     from span s join run r on r.id=s.run where s.kind=2 and s.end_ns is not null
   union all
   select r.run_id, lower(hex(r.span_id)), null, r.end_ns, 9e18, case when r.stop='failed' then 'error' else 'info' end, 'run.finished',
-    json_set(coalesce(json_extract(r.attrs,'$.bound'),'{}'), '$.stop',r.stop,'$.steps',r.steps,'$.tool_calls',r.tool_calls,
+    json_set(coalesce(json_extract(case when json_valid(r.attrs) then r.attrs end,'$.bound'),'{}'), '$.stop',r.stop,'$.steps',r.steps,'$.tool_calls',r.tool_calls,
       '$.input_tokens',r.inp,'$.output_tokens',r.out,'$.error',r.error,'$.duration_ms',r.duration_ns/1e6)
     from run r where r.end_ns is not null
   union all
