@@ -88,10 +88,11 @@ def chat(**given: Any) -> None:
 @options_for(agent=False)
 def demo(**given: Any) -> None:
     """A scripted run that shows what happens when a model gets things wrong."""
-    from agent.demo import QUESTION, SITUATIONS, demo_model
+    from agent.demo import QUESTION, SITUATIONS
+    from agent.loading import DEMO, load_agent
 
-    options = Options(**given)
-    agent = replace(agent_for(options)[0], name="demo", model=demo_model())
+    options = Options(**given, source=DEMO)
+    agent = load_agent(DEMO)
     situations = iter(SITUATIONS)
 
     def on_step(step: "Step") -> None:

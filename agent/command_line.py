@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -60,6 +61,12 @@ def tell(text: str) -> None:
 
 def run(commands: click.Group, name: str) -> None:
     """Runs a command line."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = str(message)
+        tell(visible(f"{name}: {text.removeprefix('playhead: ') if text.startswith('playhead: ') else text}"))
+
+    warnings.showwarning = show
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller (>&-)
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agent.agents import Agent
@@ -19,9 +20,17 @@ DOCS = "docs:"
 """What names the documentation agent, of the embedded documents or, with a folder behind it, of others."""
 
 
+DEMO = "demo:"
+"""What names the agent of the demo."""
+
+
 def load_agent(name: str, folder: str | Path | None = None) -> Agent:
     """The Agent of `module:attribute`, importable from `folder` (the current one), or the documentation agent of
     `docs:` or `docs:DIR`. Raises LoadError."""
+    if name == DEMO:
+        from agent.demo import demo_model
+
+        return replace(docs_agent(None, demo_model())[0], name="demo")
     if name.startswith(DOCS):
         return docs_agent(name.removeprefix(DOCS) or None)[0]
     module_name, _, attribute = name.partition(":")

@@ -29,7 +29,7 @@ class MeteredModel:
     async def check(self) -> None:
         """Warns where nothing is known of the model's price. The price list is loaded here, in a thread."""
         if (await in_thread(lambda: self._price(Usage(input=1, output=1), None, None))).cost is None:
-            self._warn(f"there is no price for the model {self.info.name}: give one with --prices or $PLAYHEAD_PRICES")
+            self._warn(f"there is no price for {self.info.name!r}: give one with --prices or $PLAYHEAD_PRICES")
 
     async def respond(self, request: Request, tell: Tell) -> Response:
         response = await self._model.respond(request, tell)

@@ -33,12 +33,15 @@ def project_of(start: Path) -> Project:
     )
     if path is None:
         return Project()
+    known = {"agent", "redact"}
     try:
         settings: Any = tomllib.loads(path.read_text(encoding="utf-8"))
         settings = settings.get("tool", {}).get("playhead", {})
         agent, redact = settings.get("agent"), settings.get("redact", {})
     except (OSError, ValueError, AttributeError) as error:
         raise ProjectError(f"cannot read {path} ({error}): mend it") from error
+    if unknown := sorted(settings.keys() - known):
+        raise ProjectError(f"{path}: [tool.playhead] has no {unknown[0]}: it has {', '.join(sorted(known))}")
     if not (agent is None or isinstance(agent, str)):
         raise ProjectError(f'{path}: agent of [tool.playhead] must be a text, e.g. "myapp.agents:support"')
     if not isinstance(redact, dict) or not all(isinstance(pattern, str) for pattern in redact.values()):

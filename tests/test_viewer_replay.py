@@ -104,7 +104,7 @@ def test_a_killed_run_is_not_replayable(project: Path) -> None:
 
 def test_several_runs_are_one_table(project: Path) -> None:
     lines = told("replay", "--since", "2020-01-01").splitlines()
-    assert lines[0].split() == ["run", "outcome", "differs", "question", "what"]
+    assert lines[0].split() == ["run", "outcome", "differs", "what", "question"]
     assert [line.split()[1] for line in lines[1:4]] == ["exact"] * 3
     assert lines[4] == "3 runs: 3 exact"
     lines = told("replay", "--since", "2020-01-01", "--agent", "bot:support", code=3).splitlines()

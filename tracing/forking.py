@@ -85,7 +85,7 @@ async def fork(
     """Runs `agent` from step `at` on, the steps before it taken from the record.
 
     `system` replaces the recorded system prompt; `results` replaces what calls of the recorded steps gave, by (step,
-    call): the model reads exactly these texts. `labels` are those of `Recorder.run`. Raises CannotFork, and what a run
+    call): the model reads exactly these texts. `labels` are those of `Recorder.run`; a fork is no turn of its parent's session. Raises CannotFork, and what a run
     raises.
     """
     check_fork(recording, agent, at, results or {})
@@ -105,7 +105,7 @@ async def fork(
         history=history,
         on_step=on_step,
         origin=Origin("fork", recording.run_id, at),
-        **{"session": recording.session, **labels},
+        **labels,
     )
 
 

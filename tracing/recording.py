@@ -162,11 +162,7 @@ class _Reader:
         bodies |= {row["body"] for row in self._messages.values()}
         self._bodies = {row["id"]: row for row in self._rows(_BODIES, _ids(bodies))}
         self._gone = any(row["gone"] is not None for row in self._bodies.values())
-        self._changed = {
-            key
-            for key, row in self._bodies.items()
-            if row["gone"] is None and not _is_whole(row)
-        }
+        self._changed = {key for key, row in self._bodies.items() if row["gone"] is None and not _is_whole(row)}
         self._faults: list[Fault] = []
         self._seen: set[tuple[str, int]] = set()
         self._is_broken = False

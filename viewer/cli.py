@@ -84,7 +84,7 @@ def list_runs(
 
 @cli.command()
 @db_option
-@click.argument("run", metavar="RUN[:STEP[.CALL]]", default="last")
+@click.argument("run", metavar="[RUN[:STEP[.CALL]]]", default="last")
 @click.option("--messages", is_flag=True, help="The conversation.")
 @click.option("--events", is_flag=True, help="The log events.")
 @click.option("--full", is_flag=True, help="Shorten nothing, and show what was cut off tool results.")
@@ -126,7 +126,7 @@ def show(
 
 @cli.command()
 @db_option
-@click.argument("run", metavar="RUN:STEP", default="last")
+@click.argument("run", metavar="[RUN:STEP]", default="last")
 @click.option("--diff", metavar="STEP2", help="What changed between the two steps: a step, or RUN:STEP.")
 @json_option
 @click.pass_context

@@ -39,7 +39,8 @@ agent_option = click.option(
     "--agent",
     "agent_name",
     metavar="MODULE:ATTR",
-    help="Your agent, importable from the current folder. [default: agent of [tool.playhead] in pyproject.toml]",
+    help="Your agent, importable from the current folder; none for none. [default: agent of [tool.playhead] in "
+    "pyproject.toml, for the runs of that agent]",
 )
 
 _FILTERS = (

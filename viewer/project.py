@@ -1,6 +1,6 @@
 """The user's own project: which agent its commands are about."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,17 +21,24 @@ class Chosen:
 
     name: str
     agent: "Agent"
+    is_given: bool = True
+    """By an option; the project's own agent is only held against runs of that agent."""
+
+    def for_run(self, agent_name: str) -> "Agent | None":
+        """The agent for a run of the agent with this name."""
+        return self.agent if self.is_given or self.agent.name == agent_name else None
 
 
 def choose_agent(given: str | None, start: Path | None = None) -> Chosen | None:
-    """The agent of `--agent`, else of `[tool.playhead] agent` in the nearest pyproject.toml. Raises BadProject."""
+    """The agent of `--agent` (`none` for none), else of `[tool.playhead] agent` in the nearest pyproject.toml. Raises
+    BadProject."""
     if given is not None:
-        return load(given)
+        return None if given == "none" else load(given)
     try:
         project = project_of(start or Path.cwd())
     except ProjectError as error:
         raise BadProject(f"{error}, or give --agent") from error
-    return None if project.agent is None else load(project.agent, project.folder)
+    return None if project.agent is None else replace(load(project.agent, project.folder), is_given=False)
 
 
 def load(name: str, folder: Path | None = None) -> Chosen:

@@ -80,6 +80,7 @@ def lines_of(report: Report, short: str, *, full: bool = False) -> Iterator[Line
         ("compared", report.compared),
         ("taken from the record", report.taken),
         ("not compared", report.ignored),
+        ("note", report.notes),
     ):
         if what:
             yield ((f"  {name}: {', '.join(what)}", "dim"),)
@@ -116,6 +117,8 @@ def as_json(report: Report, following: Sequence[str]) -> dict[str, Any]:
         "compared": list(report.compared),
         "taken": list(report.taken),
         "ignored": list(report.ignored),
+        "notes": list(report.notes),
+        "redacted": report.redacted,
         "unstable": [_divergence(one) for one in report.unstable],
         "answer": report.answer,
         "kept": report.kept,

@@ -23,6 +23,7 @@ def show_list(screen: Screen, store: Store, rows: Sequence[Row], total: int, whe
         return
     table: list[dict[str, Part]] = []
     narrow = screen.width is not None and screen.width < 120
+    costs = any(row["cost_usd"] for row in rows)
     for row in rows:
         partial = bool(row["unreported_calls"])
         tokens = " / ".join(number(row[key], at_least=partial) for key in ("input_tokens", "output_tokens"))
@@ -36,13 +37,19 @@ def show_list(screen: Screen, store: Store, rows: Sequence[Row], total: int, whe
             "tokens in / out": (tokens, ""),
             "time": ("" if row["duration_ms"] is None else duration(row["duration_ms"]), ""),
             "agent · model": (f"{row['agent']} · {row['model']}{_origin(row)}", "dim"),
+            "cost": (money(row["cost_usd"], at_least=bool(row["unpriced_calls"] and row["cost_usd"])), ""),
             "question": (one_line(row["question"], 500), ""),
         }
         if narrow:
             del cells["tokens in / out"], cells["agent · model"]
+            cells["question"] = (f"{_origin(row)} {cells['question'][0]}".strip(), "")
+        if not costs:
+            del cells["cost"]
         table.append(cells)
     heads = list(table[0])
-    right = frozenset(heads.index(head) for head in ("steps", "calls", "tokens in / out", "time") if head in heads)
+    right = frozenset(
+        heads.index(head) for head in ("steps", "calls", "tokens in / out", "time", "cost") if head in heads
+    )
     screen.table(heads, [list(cells.values()) for cells in table], right)
     if len(rows) < total:
         screen.line((f"{len(rows)} of {total:,} runs; -n N shows more, --all shows all", "dim"))
@@ -87,7 +94,7 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
     labels = [
         f"{name} {value}"
         for name, value in (
-            (ORIGINS.get(run["kind"], "part of run"), run["parent_run"] and _origin(run).removeprefix(" ← ")),
+            (ORIGINS.get("fork" if run["fork_step"] else run["kind"], "part of run"), run["parent_run"] and _origin(run).removeprefix(" ← ")),
             ("session", run["session"]), ("tags", ", ".join(json.loads(run["tags"]))), ("version", run["version"]),
             ("secrets taken out:", run["redacted"]),
             ("metadata", run["metadata"] if run["metadata"] != "{}" else None),

@@ -26,6 +26,8 @@ class LiveTools:
         self._referee, self._tools, self._times = referee, tools, times
         self.unstable: list[Divergence] = []
         """Calls whose tool gave two different results now."""
+        self.redacted_calls = 0
+        """Calls that were made with markers in the place of secrets."""
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -41,6 +43,7 @@ class LiveTools:
     async def call(self, call: ToolCall) -> Observation:
         referee = self._referee
         recorded = served(referee, referee.called(call))
+        self.redacted_calls += "[redacted:" in call.arguments
         first = await self._now(call)
         if (drift := referee.drift(call, recorded, first)) is not None:
             referee.found.append(drift)

@@ -189,7 +189,6 @@ class _Attempt:
             agent,
             self.recording.question,
             history=history,
-            session=self.recording.session,
             budget=budget,
             origin=self._origin(),
         )
@@ -229,6 +228,9 @@ class _Attempt:
         keep: "Recorder | None" = None,
     ) -> Report:
         referee, live = self.referee, self.live
+        notes = []
+        if live is not None and live.redacted_calls:
+            notes.append(f"{live.redacted_calls} live calls had markers in the place of secrets")
         unstable = () if live is None else tuple(live.unstable)
         unused_steps, unused_calls = referee.unused()
         return Report(
@@ -246,6 +248,7 @@ class _Attempt:
             ignored=self.ignore.specs,
             unstable=unstable,
             redacted=self.recording.redacted,
+            notes=tuple(notes),
             answer=answer,
             kept=None if keep is None or keep.last is None else keep.last.run_id,
         )

@@ -78,6 +78,8 @@ class Report:
     """Calls of live tools that differ between two runs of their own."""
     redacted: int | None = None
     """Secrets that were taken out of the record."""
+    notes: tuple[str, ...] = ()
+    """What is to be known beside the outcome."""
     answer: str | None = None
     """The replay's answer."""
     kept: str | None = None

@@ -194,7 +194,7 @@ def _sums(done: "Applied") -> list[str]:
 
     missing = done.not_priced.total()
     if not done.priced and not missing:
-        return ["no call is without a price"]
+        return ["no call waits for a price; --again tries those anew that were tried in vain"]
     lines = [f"{done.priced:,} call{'s' if done.priced != 1 else ''} priced, {money(done.cost / 1e9)} in all"]
     if missing:
         lines.append(f"{missing:,} without a price:")

@@ -4,6 +4,7 @@ Exit codes of `replay`: 0 exact, 3 diverged, 4 not replayable; of several runs 3
 `fork` is a run, with the exit codes of `agent ask`.
 """
 
+import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import replace as changed
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tracing.redaction import Redaction
     from tracing.replaying.report import Report
     from tracing.store import Row, Store
+    from viewer.project import Chosen
 
 EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE = 3, 4, 2
 
@@ -83,8 +85,8 @@ def replay(
     from tracing.replaying.ignoring import BadPattern
     from tracing.replaying.replay import replay as replayed
 
-    agent, policy = _agent(agent_name), _redaction()
-    if tools == "live" and agent is None:
+    chosen, policy = _agent(agent_name), _redaction()
+    if tools == "live" and chosen is None:
         raise failure("live tools are those of an agent: give --agent MODULE:ATTR", EXIT_USAGE)
     if tools == "live" and model is not None:
         raise failure(
@@ -101,20 +103,28 @@ def replay(
         try:
             for row in found:
                 recording = store.recording(row["run_id"])
+                agent = None if chosen is None else chosen.for_run(recording.agent)
+                if tools == "live" and agent is None:
+                    raise failure(f"run {row['run_id'][:8]} is of another agent: give --agent MODULE:ATTR", EXIT_USAGE)
                 report = replayed(
                     recording, agent, tools=tools, times=times, model=asked, ignore=ignore, redact=policy, keep=keeper
                 )
                 reports.append((report, row))
         except BadPattern as error:
             raise failure(str(error), EXIT_USAGE) from error
-        _print(store, reports, is_one=not _is_batch(runs, given), as_json=as_json, full=full, where_=where(context, db))
+        again = _again(agent_name, tools, times, model, ignore)
+        place = where(context, db)
+        _print(
+            store, reports, is_one=not _is_batch(runs, given), as_json=as_json, full=full, again=again,
+            agent=agent_name, where_=place,
+        )  # fmt: skip
     outcomes = {report.outcome for report, _ in reports}
     sys.exit(EXIT_DIVERGED if "diverged" in outcomes else EXIT_NOT_REPLAYABLE if "not_replayable" in outcomes else 0)
 
 
 @click.command()
 @db_option
-@click.argument("run", metavar="RUN", default="last")
+@click.argument("run", metavar="[RUN]", default="last")
 @click.option(
     "--at",
     type=click.IntRange(1),
@@ -183,7 +193,7 @@ def fork(
 
 @click.command()
 @db_option
-@click.argument("run", metavar="RUN", default="last")
+@click.argument("run", metavar="[RUN]", default="last")
 @click.option("-o", "output", metavar="FILE", help="Where to write it. [default: stdout]")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.pass_context
@@ -231,14 +241,13 @@ def _chosen(store: "Store", runs: tuple[str, ...], given: dict[str, Any], tz: st
     return rows[::-1]
 
 
-def _agent(name: str | None) -> "Agent | None":
+def _agent(name: str | None) -> "Chosen | None":
     from viewer.project import BadProject, choose_agent
 
     try:
-        chosen = choose_agent(name)
+        return choose_agent(name)
     except BadProject as error:
         raise failure(str(error), EXIT_USAGE) from error
-    return None if chosen is None else chosen.agent
 
 
 def _redaction() -> "Redaction | None":
@@ -251,11 +260,14 @@ def _redaction() -> "Redaction | None":
 
 
 def _forker(name: str | None, recording: Any) -> "tuple[Agent, str]":
-    """The agent that goes on after a fork: the one that is named, the project's, or the one that the record names."""
+    """The agent that goes on after a fork: the one that is named, the project's if it is that of the run, or the one
+    that the record names."""
     from viewer.project import BadProject, choose_agent, load
 
     try:
         chosen = choose_agent(name)
+        if chosen is not None and chosen.for_run(recording.agent) is None:
+            chosen = None
         if chosen is None and (source := recording.attrs.get("source")):
             chosen = load(source)
     except BadProject as error:
@@ -301,11 +313,12 @@ def _keeper(path: str) -> "Recorder":
 
 
 def _print(
-    store: "Store", reports: "list[tuple[Report, Row]]", *, is_one: bool, as_json: bool, full: bool, where_: str
-) -> None:
+    store: "Store", reports: "list[tuple[Report, Row]]", *, is_one: bool, as_json: bool, full: bool, again: str,
+    agent: str | None, where_: str,
+) -> None:  # fmt: skip
     from viewer.replays import as_json as report_as_json
 
-    following = [_following(report, store.short(report.run_id), where_) for report, _ in reports]
+    following = [_following(report, store.short(report.run_id), agent, where_) for report, _ in reports]
     if as_json:
         objects = [report_as_json(report, next_) for (report, _), next_ in zip(reports, following, strict=True)]
         click.echo(json_text(objects[0] if is_one else _summary(objects)))
@@ -324,7 +337,7 @@ def _print(
         return
     _table(screen, store, reports)
     worst = next((at for at, (report, _) in enumerate(reports) if report.outcome == "diverged"), 0)
-    screen.line((f"next: {_again(reports[worst][0], store, where_)}", "next"))
+    screen.line((f"next: viewer replay {store.short(reports[worst][0].run_id)}{again}{where_}", "next"))
 
 
 def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> None:
@@ -340,11 +353,11 @@ def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> 
                 (store.short(report.run_id), "head"),
                 (report.outcome.replace("_", " "), STYLE[report.outcome]),
                 (code, ""),
-                (one_line(row["question"], 60), "dim"),
-                (what, ""),
+                (one_line(what, 70), ""),
+                (one_line(row["question"], 200), "dim"),
             ]
         )
-    screen.table(["run", "outcome", "differs", "question", "what"], rows)
+    screen.table(["run", "outcome", "differs", "what", "question"], rows)
     counts = {outcome: sum(report.outcome == outcome for report, _ in reports) for outcome in STYLE}
     said = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
     screen.line((f"{len(reports)} run{'s' if len(reports) != 1 else ''}: {said}", ""))
@@ -356,13 +369,24 @@ def _summary(objects: list[dict[str, Any]]) -> dict[str, Any]:
     return list_of(objects, len(objects))
 
 
-def _following(report: "Report", short: str, where_: str) -> list[str]:
+def _following(report: "Report", short: str, agent: str | None, where_: str) -> list[str]:
     if report.outcome == "exact":
-        return [f"viewer test {short} -o tests{where_}", f"viewer show {short}{where_}"]
+        option = "" if agent is None else f" --agent {shlex.quote(agent)}"
+        return [f"viewer test {short} -o tests{option}{where_}", f"viewer show {short}{where_}"]
+    if report.first is not None and report.first.code == "record":
+        return [f"viewer check --hashes{where_}", f"viewer show {short}{where_}"]
     if report.first is not None and report.first.step is not None and report.steps:
         return [f"viewer context {short}:{report.first.step}{where_}", f"viewer show {short}{where_}"]
     return [f"viewer show {short}{where_}"]
 
 
-def _again(report: "Report", store: "Store", where_: str) -> str:
-    return f"viewer replay {store.short(report.run_id)}{where_}"
+def _again(agent: str | None, tools: str, times: int, model: str | None, ignore: tuple[str, ...]) -> str:
+    """The options of a replay, as they were given."""
+    given = [
+        *(("--agent", agent) if agent is not None else ()),
+        *(("--tools", tools) if tools != "recorded" else ()),
+        *(("--times", str(times)) if times > 1 else ()),
+        *(("--model", model) if model is not None else ()),
+        *(word for pattern in ignore for word in ("--ignore", pattern)),
+    ]
+    return "".join(f" {shlex.quote(word)}" for word in given)

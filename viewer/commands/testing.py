@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @db_option
-@click.argument("run", metavar="RUN", default="last")
+@click.argument("run", metavar="[RUN]", default="last")
 @click.option("-o", "output", metavar="DIR", default="tests", show_default=True, help="The folder to write to.")
 @agent_option
 @click.option(
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     type=click.Choice(["exact", "behaviour"]),
     default="exact",
     show_default=True,
-    help="exact: the agent must replay the run exactly; behaviour: it must call the same tools and say the same.",
+    help="exact: the agent must replay the run exactly; behaviour: its tools must take the same calls, and with model='live' its own model must make them and say the same.",
 )
 @click.option("--name", metavar="NAME", help="The test's name. [default: from the question]")
 @click.option("--force", is_flag=True, help="Overwrite the files.")
@@ -76,6 +76,8 @@ def _agent(recording: "Recording", name: str | None) -> "Chosen | None":
 
     try:
         chosen, policy = choose_agent(name), redaction()
+        if chosen is not None and chosen.for_run(recording.agent) is None:
+            chosen = None
     except BadProject as error:
         raise failure(str(error), EXIT_USAGE) from error
     report = replay(recording, None if chosen is None else chosen.agent, redact=policy)

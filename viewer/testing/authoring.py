@@ -10,6 +10,11 @@ from agent.terminal import one_line, visible
 from tracing.recording import Recording
 
 MAX_WORDS, MAX_NAME = 8, 60
+EXACT = "Record it anew with: pytest --playhead-update"
+BEHAVIOUR = (
+    "The model gives the recorded answers, and the agent's own tools are run; with\n"
+    'model="live" the agent\'s own model is asked.'
+)
 MAX_ANSWER = 80
 """Characters of the answer that a behaviour test looks for."""
 
@@ -25,7 +30,7 @@ def name_of(recording: Recording) -> str:
 
 def exact_test(recording: Recording, name: str, file: PurePath, agent: str | None) -> str:
     """A module whose test demands that the agent replays the run exactly."""
-    return f"{_head(recording)}\n\ndef test_{name}(playhead):\n    playhead.replay({_arguments(file, agent)})\n"
+    return f"{_head(recording, EXACT)}\n\ndef test_{name}(playhead):\n    playhead.replay({_arguments(file, agent)})\n"
 
 
 def behaviour_test(recording: Recording, name: str, file: PurePath, agent: str) -> str:
@@ -42,15 +47,15 @@ def behaviour_test(recording: Recording, name: str, file: PurePath, agent: str) 
     if recording.answer:
         gist = next((line for line in recording.answer.splitlines() if line.strip()), "")[:MAX_ANSWER].strip()
         lines.append(f"    assert run.says({_quoted(gist)})")
-    return f"{_head(recording)}\n\ndef test_{name}(playhead):\n" + "\n".join(lines) + "\n"
+    return f"{_head(recording, BEHAVIOUR)}\n\ndef test_{name}(playhead):\n" + "\n".join(lines) + "\n"
 
 
-def _head(recording: Recording) -> str:
+def _head(recording: Recording, words: str) -> str:
     question = one_line(visible(recording.question), 200).replace("\\", "\\\\").replace('"', "'")
     return (
         f'"""{question}\n\n'
         f"The run {recording.run_id[:8]} of {recording.started_at[:10]}, kept by `viewer test`.\n"
-        'Record it anew with: pytest --playhead-update\n"""\n'
+        f'{words}\n"""\n'
     )
 
 

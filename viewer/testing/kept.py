@@ -51,7 +51,7 @@ class KeptTests:
         chosen = self._agent(agent)
         if chosen is None:
             pytest.fail("playhead: no agent to run: name one, or set agent of [tool.playhead]", pytrace=False)
-        recording = self._recording(file, chosen)
+        recording = self._recording(file, None, update=False)
         if model == "recorded":
             chosen = replace(chosen, model=ScriptedModel.from_run(recording))
         steps: list[Step] = []
@@ -63,12 +63,12 @@ class KeptTests:
             result = error.result
         return behaviour_of(result, steps)
 
-    def _recording(self, file: str, agent: Agent | None) -> Recording:
+    def _recording(self, file: str, agent: Agent | None, *, update: bool = True) -> Recording:
         __tracebackhide__ = True
         path = self._folder / file
         try:
             recording = find_recording(str(path))
-            if self._update:
+            if self._update and update:
                 if agent is None:
                     pytest.fail(f"playhead: no agent to record {file} anew with: name one", pytrace=False)
                 record_anew(recording, agent, path)
@@ -96,6 +96,13 @@ class KeptTests:
 def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
     """Runs `agent` live on the recorded question and writes the recording. Fails, and leaves it, where the model does."""
     __tracebackhide__ = True
+    asked = [recording.question, *(one.content or "" for one in recording.earlier(agent.system))]
+    if any("[redacted:" in text for text in asked):
+        pytest.fail(
+            f"playhead: {path.name} is left as it is, because secrets were taken out of what was asked: it cannot be asked "
+            "again. Record a new run, and keep that with viewer test --force",
+            pytrace=False,
+        )
     policy = recording.attrs.get("redaction")
     redact = False if policy is None else redaction(path.parent) or Redaction()
     with tempfile.TemporaryDirectory() as folder:

@@ -46,7 +46,8 @@ class Playhead:
 
     def run(self, recording: str, agent: Agent | str | None = None, *, model: Any = "recorded") -> Behaviour:
         """Runs the agent on the recorded question, its own tools live, and returns what it did. The model gives the
-        recorded answers whatever it is asked, or with `model="live"` is the agent's own."""
+        recorded answers whatever it is asked, so what is tested is whether the agent's tools still take these calls; or
+        with `model="live"` is the agent's own, whose calls and answer are tested then."""
         __tracebackhide__ = True
         return self._kept.run(recording, agent, model=model)
 
