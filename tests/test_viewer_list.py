@@ -41,11 +41,11 @@ ALL = ["Write.", "Again?", "Is it up?", "How many\nTIMEOUTS?"]
 def test_the_list_shows_the_newest_runs_first_in_columns_and_what_to_do_next(db: Path) -> None:
     wrote, again, up, many = shorts(db)
     assert [line.rstrip() for line in printed("list", "--tz", "UTC", db=db).splitlines()] == [
-        "run       started              status     steps  calls  tokens in / out    time  agent · model      question",
-        f"{wrote}  2026-01-01 00:00:00  answered       1      0            ? / ?  4.0 ms  writer · scripted  Write.",
-        f"{again}  2026-01-01 00:00:00  max_steps      2      2         200 / 40   10 ms  docs · scripted    Again?",
-        f"{up}  2026-01-01 00:00:00  failed         0      0            ? / ?  4.0 ms  docs · m2          Is it up?",
-        f"{many}  2026-01-01 00:00:00  answered       2      1         300 / 50  8.0 ms  docs · scripted    How many TIMEOUTS?",
+        "run       started              status     steps  calls  tokens in / out    time  agent · model        cost  question",
+        f"{wrote}  2026-01-01 00:00:00  answered       1      0            ? / ?  4.0 ms  writer · scripted   $0.00  Write.",
+        f"{again}  2026-01-01 00:00:00  max_steps      2      2         200 / 40   10 ms  docs · scripted     $0.00  Again?",
+        f"{up}  2026-01-01 00:00:00  failed         0      0            ? / ?  4.0 ms  docs · m2           $0.00  Is it up?",
+        f"{many}  2026-01-01 00:00:00  answered       2      1         300 / 50  8.0 ms  docs · scripted    $0.006  How many TIMEOUTS?",
         f"next: viewer show {wrote}",
     ]
 
