@@ -8,6 +8,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from agent.errors import warn
 from agent.values import Stop, Totals
@@ -22,7 +23,7 @@ class Limits:
     max_tokens: int | None = None
     """Input and output tokens together, as far as they are known."""
     max_cost_usd: float | None = None
-    """Dollars; see `agent.metering`. A model without a price cannot be limited, which is told at the start."""
+    """Dollars, 0 for none at all; see `agent.metering`. A model without a price cannot be limited, which is told at the start."""
     max_parallel: int = 8
     """Calls of one message that run at the same time; 1 runs them one by one, in order."""
 
@@ -31,8 +32,19 @@ class Limits:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value}")
-        if self.max_cost_usd is not None and not self.max_cost_usd >= 0:
-            raise ValueError(f"max_cost_usd must be a number of dollars, not {self.max_cost_usd}")
+        if self.max_cost_usd is not None:
+            object.__setattr__(self, "max_cost_usd", _dollars(self.max_cost_usd))
+
+
+def _dollars(value: object) -> float:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    try:
+        dollars = float(value) if is_number else -1.0  # type: ignore[arg-type]
+    except (OverflowError, ValueError):
+        dollars = -1.0
+    if not 0 <= dollars < float("inf"):
+        raise ValueError(f"max_cost_usd must be a number of dollars from 0 on, not {value!r}")
+    return dollars
 
 
 def as_plain(limits: Limits) -> dict[str, int | float]:

@@ -160,13 +160,14 @@ async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> 
 
 def _answered(progress: Progress, response: Response) -> Progress:
     usage, totals = response.usage, progress.totals
+    spent = response.spent
     calls, streak = _counted(response.calls, progress.streak)
     return Progress(
         messages=(*progress.messages, response.message),
         totals=replace(
             totals,
             steps=totals.steps + 1,
-            usage=totals.usage + usage,
+            usage=totals.usage + spent,
             unreported=totals.unreported + (usage.input is None or usage.output is None),
         ),
         last=replace(response, calls=calls),

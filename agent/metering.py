@@ -7,11 +7,11 @@ the limit is reached. A model without a price cannot be limited, and that is sai
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from agent.errors import warn
+from agent.errors import described, warn
 from agent.limits import Limits, Meter
 from agent.ports import Budget, Model, Tell
 from agent.sync import in_thread
-from agent.values import Request, Response, Usage
+from agent.values import Charge, Request, Response, Usage
 
 if TYPE_CHECKING:
     from agent.pricing import PriceBook, Priced
@@ -35,21 +35,29 @@ class MeteredModel:
         response = await self._model.respond(request, tell)
         if response.replayed:
             return response
-        priced = self._price(response.usage, response.model, response.tier)
+        priced = self._price(response.usage, response.model, response.tier, response.charges)
         if priced.cost is None:
             self._warn(f"an answer of {response.model or self.info.name} has no price ({priced.price})")
         self.spent += priced.cost or 0
         return response
 
-    def _price(self, usage: Usage, response_model: str | None, tier: str | None) -> "Priced":
-        return self._prices.price(
-            model=self.info.name,
-            response_model=response_model,
-            provider=self.info.provider,
-            when=datetime.now(UTC),
-            usage=usage,
-            tier=tier,
-        )
+    def _price(
+        self, usage: Usage, response_model: str | None, tier: str | None, charges: tuple[Charge, ...] = ()
+    ) -> "Priced":
+        from agent.pricing import Priced
+
+        try:
+            return self._prices.price_call(
+                model=self.info.name,
+                response_model=response_model,
+                provider=self.info.provider,
+                when=datetime.now(UTC),
+                usage=usage,
+                tier=tier,
+                charges=charges,
+            )
+        except Exception as error:  # noqa: BLE001 - an answer that was paid for must not be lost for its price
+            return Priced(cost=None, price=f"none:{described(error)}")
 
     def _warn(self, why: str) -> None:
         if not self._warned:

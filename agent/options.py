@@ -116,7 +116,7 @@ def agent_for(options: Options) -> "tuple[Agent, Sequence[str], str]":
             agent = replace(agent, limits=replace(agent.limits, max_steps=options.max_steps))
         if options.max_cost is not None:
             agent = replace(agent, limits=replace(agent.limits, max_cost_usd=options.max_cost))
-    except (LoadError, AgentError) as error:
+    except (LoadError, AgentError, ValueError) as error:
         raise usage_error(str(error)) from error
     return agent, notes, options.agent or f"{DOCS}{options.docs or ''}"
 

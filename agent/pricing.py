@@ -19,6 +19,7 @@ An amount is frozen with what it was priced by: the version of the list, or the 
 """
 
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING
 from agent.model_names import spellings
 from agent.own_prices import NONE, OwnPrice, OwnPrices
 from agent.rates import Rates, tokens_of
-from agent.values import Usage
+from agent.values import Charge, Usage
 
 if TYPE_CHECKING:
     from agent.price_list import Listed
@@ -98,7 +99,7 @@ class PriceBook:
 
     def load(self) -> None:
         """Loads the list, which `price` would do when it first needs it."""
-        from agent import price_list  # noqa: F401
+        _loaded()
 
     def price(
         self, *, model: str | None, response_model: str | None, provider: str | None, when: datetime, usage: Usage,
@@ -117,6 +118,7 @@ class PriceBook:
             return _none(tokens) if isinstance(tokens, str) else Priced(cost=own.rates.cost(tokens), price=label)
         if isinstance(tokens, str):
             return _none(tokens)
+        _loaded()
         listed = _listed(names, provider)
         if listed is None:
             is_known = tier is not None and self._own_price(names, provider, when, None, size) is not None
@@ -136,6 +138,30 @@ class PriceBook:
             if found := self._own.find(name, provider=provider, when=when, tier=tier, size=size):
                 return found[0]
         return None
+
+    def price_call(
+        self, *, model: str | None, response_model: str | None, provider: str | None, when: datetime, usage: Usage | None,
+        tier: str | None = None, charges: Sequence[Charge] = (),
+    ) -> Priced:  # fmt: skip
+        """What a call cost with its failed attempts, each priced by itself. `usage` is None for a call that got no answer:
+        then it cost what its attempts did."""
+        parts = []
+        if usage is not None:
+            parts.append(self.price(model=model, response_model=response_model, provider=provider, when=when, usage=usage,
+                                    tier=tier))  # fmt: skip
+        parts += [
+            _none("failed-attempt") if charge.usage is None
+            else self.price(model=model, response_model=charge.model, provider=provider, when=when, usage=charge.usage,
+                            tier=charge.tier)
+            for charge in charges
+        ]  # fmt: skip
+        if not parts:
+            return Priced(cost=0, price="no attempt was charged")
+        unknown = next((part for part in parts if part.cost is None), None)
+        if unknown is not None:
+            return unknown
+        more = f", {len(charges)} failed attempts too" if charges and usage is not None else ""
+        return Priced(cost=sum(part.cost or 0 for part in parts), price=f"{parts[0].price}{more}")
 
     def explain(self, name: str, when: datetime, provider: str | None = None) -> Explained:
         """Which price a normal call of a model would get at a time, and why."""
@@ -200,6 +226,18 @@ class PriceBook:
             remarks=listed.model.price_comments,
             tried=vain,
         )
+
+
+def _loaded() -> None:
+    """Loads the list. A fork waits for that: in the child, the lock of a module that was being imported by another
+    thread would never be released."""
+    with _loading:
+        from agent import price_list  # noqa: F401
+
+
+_loading = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
 def normal_tier(tier: str | None) -> str | None:

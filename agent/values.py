@@ -84,6 +84,21 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """An attempt that failed, and may be charged all the same."""
+
+    usage: Usage | None
+    """None where nobody said how much."""
+    model: str | None = None
+    tier: str | None = None
+
+
+def charged(charges: tuple[Charge, ...]) -> Usage:
+    """What is known of the usage of failed attempts."""
+    return sum((charge.usage for charge in charges if charge.usage is not None), Usage())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """What the model answered."""
 
@@ -100,8 +115,15 @@ class Response:
     """The provider's service tier, as it came."""
     raw: str | None = None
     """The provider's message as JSON text, only where it differs from `message`."""
+    charges: tuple[Charge, ...] = ()
+    """Attempts that failed before; their usage is not in `usage`."""
     replayed: bool = False
     """Taken from a record: nobody was asked, and nothing was spent."""
+
+    @property
+    def spent(self) -> Usage:
+        """What the call used in all, as far as it is known."""
+        return self.usage + charged(self.charges)
 
     def checked(self) -> "Response":
         """This response, if a run can go on from it. Raises ValueError."""

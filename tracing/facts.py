@@ -87,6 +87,7 @@ class Answered(NamedTuple):
     attempts: int
     first_token_ns: int | None
     tier: str | None
+    attrs: str | None
     cost: int | None
     price: str | None
 

@@ -36,7 +36,7 @@ def request_attributes(model: ModelInfo) -> Attributes:
 
 
 def response_attributes(response: Response) -> Attributes:
-    usage = response.usage
+    usage = response.spent
     return {
         "gen_ai.response.model": response.model,
         "gen_ai.response.finish_reasons": None if response.finish is None else [response.finish],

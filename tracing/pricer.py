@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from agent.errors import described
 from agent.pricing import PriceBook, Priced
-from agent.values import Usage
+from agent.values import Charge, Usage
 from tracing import facts
 from tracing.errors import warn
 from tracing.facts import Fact
@@ -35,8 +35,10 @@ class Ended(NamedTuple):
     response_model: str | None
     provider: str
     when_ns: int
-    usage: Usage
+    usage: Usage | None
+    """None where there was no answer."""
     tier: str | None
+    charges: tuple[Charge, ...]
 
 
 class Pricer:
@@ -44,6 +46,7 @@ class Pricer:
         self._prices, self._write = prices, write
         self._thread: threading.Thread | None = None
         self._pid = 0
+        self._warned = False
         self._waiting: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
 
@@ -63,6 +66,7 @@ class Pricer:
             self._waiting.put(None)
             thread.join(CLOSE_SECONDS)
             self._thread = None
+            self._waiting = queue.SimpleQueue()  # one that comes too late finds that nobody waits
 
     def _begin(self, model: str, provider: str) -> None:
         with self._lock:
@@ -79,19 +83,31 @@ class Pricer:
     def _work(self, waiting: "queue.SimpleQueue[Ended | None]", model: str, provider: str) -> None:
         try:
             # Own prices need no list, which takes long to load.
-            self._price(Ended("", 0, model, None, provider, time.time_ns(), Usage(input=1, output=1), None))
-            while (call := waiting.get()) is not None:
-                priced = self._price(call)
-                self._write([facts.Priced(call.run_id, call.number, priced.cost, priced.price)])
+            self._price(Ended("", 0, model, None, provider, time.time_ns(), Usage(input=1, output=1), None, ()))
         except Exception as error:  # noqa: BLE001 - a price that cannot be found must not end the run
+            self._trouble(error)
+        while (call := waiting.get()) is not None:
+            try:
+                priced = self._price(call)
+            except Exception as error:  # noqa: BLE001 - the same
+                self._trouble(error)
+                continue
+            if waiting is not self._waiting:
+                return  # the recorder was closed meanwhile: it does not wait for ever
+            self._write([facts.Priced(call.run_id, call.number, priced.cost, priced.price)])
+
+    def _trouble(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
             warn(f"calls are not priced ({described(error)}): viewer prices apply does it later")
 
     def _price(self, call: Ended) -> Priced:
-        return self._prices.price(
+        return self._prices.price_call(
             model=call.model,
             response_model=call.response_model,
             provider=call.provider,
             when=datetime.fromtimestamp(call.when_ns / 1e9, UTC),
             usage=call.usage,
             tier=call.tier,
+            charges=call.charges,
         )

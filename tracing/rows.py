@@ -34,7 +34,7 @@ _CHAT = (
 )
 _CHAT_END = (
     "update span set end_ns=?,duration_ns=?,error=?,response_model=?,finish=?,inp=?,out=?,cached=?,cache_write=?,"
-    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=?,tier=?,cost=?,price=? where run=? and n=?"
+    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=?,tier=?,attrs=?,cost=?,price=? where run=? and n=?"
 )
 _PRICE = "update span set cost=?,price=? where run=? and n=? and price is null"
 _TOOL = "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
@@ -149,13 +149,13 @@ class Rows:
             (
                 fact.end_ns, fact.duration_ns, _clean(fact.error), _clean(fact.response_model), _clean(fact.finish),
                 _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.cache_write), _int(fact.reasoning),
-                response, raw, fact.attempts, fact.first_token_ns, _clean(fact.tier), fact.cost, fact.price, self._run(fact.run_id),
+                response, raw, fact.attempts, fact.first_token_ns, _clean(fact.tier), fact.attrs, fact.cost, fact.price, self._run(fact.run_id),
                 fact.number,
             ),
         )  # fmt: skip
 
     def _priced(self, fact: facts.Priced) -> None:
-        self.connection.execute(_PRICE, (_int(fact.cost), fact.price, self._run(fact.run_id), fact.number))
+        self.connection.execute(_PRICE, (_int(fact.cost), _clean(fact.price), self._run(fact.run_id), fact.number))
 
     def _called(self, fact: facts.Called) -> None:
         self.connection.execute(

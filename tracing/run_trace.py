@@ -20,7 +20,18 @@ from agent.errors import ModelError, described
 from agent.limits import as_plain as limits_as_plain
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
-from agent.values import Observation, Request, Response, Result, Stop, ToolSchema, Totals, Usage
+from agent.values import (
+    Charge,
+    Observation,
+    Request,
+    Response,
+    Result,
+    Stop,
+    ToolSchema,
+    Totals,
+    Usage,
+    charged,
+)
 from tracing import events, facts, genai
 from tracing.chain import Body, Chain, body_of
 from tracing.cleaning import clean_json, clean_raw
@@ -159,7 +170,7 @@ class RunTrace:
         return call
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
-        usage = response.usage
+        usage = response.spent
         said = [Said(link) for link in self._chain.extend((*request.messages, response.message))]
         self._usages.append(usage)
         self._open_tools = len(response.calls)
@@ -168,20 +179,21 @@ class RunTrace:
         # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
-        ended = self._answered(call, None, usage, response, self._tip(), body)
+        ended = self._answered(call, None, usage, response, self._tip(), body, response.charges)
         self._put(said, ended, linger=True)
-        self._price(call, ended, usage)
+        self._price(call, ended, response.usage, response.charges)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
         self._spans.end(call.span, ended.end_ns, None, lambda: genai.response_attributes(response))
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
-        usage = getattr(error, "usage", None)
-        usage = usage if isinstance(usage, Usage) else Usage()
-        self._charged += usage
-        ended = self._answered(call, self._clean(_said(error)), usage, None, None, None)
+        # A model that tells what its attempts were charged for; any other one may have spent anything.
+        charges: tuple[Charge, ...] | None = getattr(error, "charges", None)
+        spent = charged(charges or ())
+        self._charged += spent
+        ended = self._answered(call, self._clean(_said(error)), spent, None, None, None, charges)
         self._put((), ended)
-        self._price(call, ended, usage)
+        self._price(call, ended, Usage() if charges is None else None, charges or ())
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, None), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
@@ -309,7 +321,7 @@ class RunTrace:
         place = Place(self, span_id(span), step)
         return OpenCall(next(self._numbers), span, place, self._clock.monotonic_ns(), step, name, provider, at_ns)
 
-    def _price(self, call: OpenCall, ended: facts.Answered, usage: Usage) -> None:
+    def _price(self, call: OpenCall, ended: facts.Answered, usage: Usage | None, charges: tuple[Charge, ...]) -> None:
         if ended.price is None:
             self._pricer.add(
                 Ended(
@@ -321,12 +333,13 @@ class RunTrace:
                     call.at_ns,
                     usage,
                     ended.tier,
+                    charges,
                 )
             )
 
     def _answered(
         self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
-        raw: Body | None,
+        raw: Body | None, charges: tuple[Charge, ...] | None = None,
     ) -> facts.Answered:  # fmt: skip
         return facts.Answered(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), error,
@@ -334,9 +347,11 @@ class RunTrace:
             usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
             tip, raw, call.attempts, call.first_token_ns,
             None if response is None else response.tier,
+            to_text({"charges": charges}) if charges else None,
             *(
                 (0, "replayed") if response is not None and response.replayed
-                else (0, "free") if call.provider == FREE else (None, None)
+                else (0, "free") if call.provider == FREE
+                else (0, "not charged") if response is None and charges == () else (None, None)
             ),
         )  # fmt: skip
 

@@ -72,6 +72,10 @@ class Accumulator:
             ]
         return message
 
+    def told(self) -> dict[str, Any]:
+        """What was said beside the answer."""
+        return {"usage": self.usage, "model": self.model, "service_tier": self.tier}
+
     @property
     def is_empty(self) -> bool:
         """Whether no piece of an answer has come."""

@@ -54,12 +54,13 @@ class CallableModel:
         message, usage = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
         if isinstance(message, Response):
             return message
-        finish = model = None
+        finish = model = tier = None
         if hasattr(message, "choices") or (isinstance(message, dict) and "choices" in message):
             completion = message
             usage, model = read(completion, "usage") if usage is None else usage, read(completion, "model")
+            tier = read(completion, "service_tier")
             message, finish = first_choice(completion)
-        return to_response(message, step=request.step, usage=usage, finish=finish, model=model)
+        return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
 
 
 def _schemas_as(function: Callable[..., Any]) -> str | None:

@@ -19,7 +19,7 @@ from agent.models.retrying import Failed, Retries, attempted, retry_after
 from agent.models.servers import NoServer, Server, server_for, unconfigured
 from agent.models.wire import first_choice, read, to_response, to_usage
 from agent.ports import FirstToken, ModelInfo, Tell, TextDelta
-from agent.values import Request, Response, Usage
+from agent.values import Charge, Request, Response
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -70,22 +70,25 @@ class OpenAIModel:
     async def respond(self, request: Request, tell: Tell) -> Response:
         self.check()
         client = await self._client()
-        charged = Usage()
+        charges: list[Charge] = []
 
         async def attempt() -> Response:
-            nonlocal charged
             try:
                 return await self._ask(client, request, tell)
             except Failed as error:
-                charged += error.usage
-                error.usage = charged
+                if error.charge is not None:
+                    charges.append(error.charge)
+                raise
+            except asyncio.CancelledError as error:  # it was under way, and nobody will say what it cost
+                charges.append(getattr(error, "charge", None) or Charge(usage=None))
                 raise
 
-        response = await attempted(attempt, self._retries, tell)
-        # What failed attempts were charged for is a part of what the call used; where the answer says nothing of its
-        # own use, the sum stays unknown.
-        known = charged != Usage() and response.usage.input is not None
-        return replace(response, usage=charged + response.usage) if known else response
+        try:
+            response = await attempted(attempt, self._retries, tell)
+        except BaseException as error:
+            error.charges = tuple(charges)  # type: ignore[attr-defined]  # for the record, see tracing.run_trace
+            raise
+        return replace(response, charges=tuple(charges)) if charges else response
 
     async def _ask(self, client: "AsyncOpenAI", request: Request, tell: Tell) -> Response:
         """One attempt. Raises Failed."""
@@ -110,9 +113,11 @@ class OpenAIModel:
                 text = await raw.text()
         except openai.APIStatusError as error:
             wait = retry_after(error.response.headers.get("retry-after"), time.time())
-            raise Failed(self._clean(_said(error)), status=error.status_code, wait=wait) from None
+            charge = _charge(error.body if isinstance(error.body, Mapping) else {}, only_known=True)
+            raise Failed(self._clean(_said(error)), status=error.status_code, wait=wait, charge=charge) from None
         except openai.APITimeoutError:
-            raise Failed(f"no answer from {self._server.base_url} within {self._timeout:g} seconds") from None
+            text = f"no answer from {self._server.base_url} within {self._timeout:g} seconds"
+            raise Failed(text, charge=Charge(usage=None)) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__
             text = f"{type(cause).__name__}: {cause}" if cause is not None else str(error)
@@ -135,7 +140,7 @@ class OpenAIModel:
             tier = read(completion, "service_tier")
             return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
         except (TypeError, ValueError) as error:
-            raise Failed(self._clean(str(error)), usage=to_usage(read(completion, "usage"))) from None
+            raise Failed(self._clean(str(error)), charge=_charge(completion)) from None
 
     async def _streamed(self, raw: Any, request: Request, tell: Tell) -> Response:
         answer = Accumulator()
@@ -155,21 +160,27 @@ class OpenAIModel:
                 if text:
                     tell(TextDelta(text))
                 if answer.error is not None:
-                    _raise_error({"error": answer.error, "usage": answer.usage}, self._clean)
+                    _raise_error({"error": answer.error, **answer.told()}, self._clean)
+        except asyncio.CancelledError as error:
+            error.charge = _charge(answer.told())  # type: ignore[attr-defined]
+            raise
         except Exception as error:
             if isinstance(error, Failed):
+                if error.charge is None and not answer.is_empty:
+                    error.charge = _charge(answer.told())
                 raise
             text = self._clean(f"the stream broke off: {type(error).__name__}: {error}")
-            raise Failed(text, usage=to_usage(answer.usage)) from None
+            raise Failed(text, charge=_charge(answer.told(), only_known=answer.is_empty)) from None
         if not is_done and answer.finish is None:
-            raise Failed("the stream ended before the answer did", usage=to_usage(answer.usage))
+            charge = _charge(answer.told(), only_known=answer.is_empty)
+            raise Failed("the stream ended before the answer did", charge=charge)
         try:
             return to_response(
                 answer.message(), step=request.step, usage=answer.usage, finish=answer.finish, model=answer.model,
                 tier=answer.tier,
             )  # fmt: skip
         except (TypeError, ValueError) as error:
-            raise Failed(self._clean(str(error)), usage=to_usage(answer.usage)) from None
+            raise Failed(self._clean(str(error)), charge=_charge(answer.told())) from None
 
     def _clean(self, text: str) -> str:
         """A server's words without our key."""
@@ -218,8 +229,23 @@ def _raise_error(completion: Any, clean: Any) -> None:
     text = read(error, "message") if isinstance(error, Mapping) else error
     code = read(error, "code") if isinstance(error, Mapping) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
+    charge = _charge(completion, only_known=True)
+    raise Failed(clean(f"the provider answered with an error: {text}"), status=status, charge=charge)
+
+
+def _charge(completion: Any, *, only_known: bool = False) -> Charge | None:
+    """What a failed attempt is charged for, by what came of it. With `only_known`, None where nothing says so: an error
+    costs nothing by itself."""
     usage = to_usage(read(completion, "usage"))
-    raise Failed(clean(f"the provider answered with an error: {text}"), status=status, usage=usage)
+    is_known = usage.input is not None and usage.output is not None
+    if only_known and not is_known:
+        return None
+    model, tier = read(completion, "model"), read(completion, "service_tier")
+    return Charge(
+        usage=usage if is_known else None,
+        model=model if isinstance(model, str) else None,
+        tier=tier if isinstance(tier, str) else None,
+    )
 
 
 def _said(error: Any) -> str:

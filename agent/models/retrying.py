@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from agent.errors import described
 from agent.ports import Retried, Tell
-from agent.values import Usage
+from agent.values import Charge
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ RETRIED_STATUS = frozenset({408, 409, 429})
 
 class Failed(Exception):
     """One attempt failed. `status` is that of the response, None where there was none; `wait` what the server asked
-    for, in seconds; `usage` what it said that was charged all the same; the text holds no key."""
+    for, in seconds; `charge` what it may be charged for all the same; the text holds no key."""
 
     def __init__(
         self,
@@ -29,10 +29,10 @@ class Failed(Exception):
         status: int | None = None,
         wait: float | None = None,
         again: bool = True,
-        usage: Usage = Usage(),
+        charge: Charge | None = None,
     ) -> None:
         super().__init__(text)
-        self.usage = usage
+        self.charge = charge
         self.status = status
         self.wait = wait
         self.again = again if status is None else status in RETRIED_STATUS or status >= 500

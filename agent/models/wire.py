@@ -116,13 +116,24 @@ def to_usage(usage: Any) -> Usage:
         fields = {field.name: _count(getattr(usage, field.name)) for field in dataclasses.fields(usage)}
         return Usage(**fields)
     prompt, completion = read(usage, "prompt_tokens_details"), read(usage, "completion_tokens_details")
+    into, out = _count(read(usage, "prompt_tokens")), _count(read(usage, "completion_tokens"))
+    reasoning, total = _count(read(completion, "reasoning_tokens")), _count(read(usage, "total_tokens"))
+    if into is not None and out is not None and total is not None and total > into + out:
+        out = total - into  # some count what was thought beside the completion; all that is no input is output
     return Usage(
-        input=_count(read(usage, "prompt_tokens")),
-        output=_count(read(usage, "completion_tokens")),
-        cached=_count(read(prompt, "cached_tokens")),
-        reasoning=_count(read(completion, "reasoning_tokens")),
-        cache_write=_count(read(prompt, "cache_write_tokens")),
+        input=into,
+        output=out,
+        # As OpenAI has it, then as DeepSeek, Moonshot and LiteLLM do.
+        cached=_first(
+            read(prompt, "cached_tokens"), read(usage, "prompt_cache_hit_tokens"), read(usage, "cached_tokens")
+        ),
+        reasoning=reasoning,
+        cache_write=_first(read(prompt, "cache_write_tokens"), read(prompt, "cache_creation_tokens")),
     )
+
+
+def _first(*values: Any) -> int | None:
+    return next((count for value in values if (count := _count(value)) is not None), None)
 
 
 def _as_dict(message: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ yet, or (`again`) was tried in vain, gets one, at the price of its own time. The
 transaction and written in short ones, so that a run that is being recorded meanwhile hardly waits.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from agent.pricing import Explained, PriceBook, Priced
 from agent.rates import Rates
-from agent.values import Usage
+from agent.values import Charge, Usage, charged
 
 BATCH = 500
 """Calls of one transaction."""
@@ -25,14 +26,14 @@ _RATES = ("input", "cached", "cache_write", "output", "reasoning", "call")
 
 _UNPRICED = """
 select coalesce(response_model, model) model, case when response_model <> model then model end asked_as, provider, tier,
-  count(*) calls, sum(inp) input_tokens, sum(out) output_tokens,
+  count(*) calls, sum(inp) filter (where inp < 1000000000000) input_tokens, sum(out) filter (where out < 1000000000000) output_tokens,
   strftime('%Y-%m-%dT%H:%M:%SZ', min(start_ns)/1000000000, 'unixepoch') since, coalesce(price, 'not tried') reason
 from span where kind=1 and end_ns is not null and cost is null
 group by 1, 2, 3, 4, 9 order by calls desc, model, provider, reason
 """
 _OPEN = {False: "price is null", True: "cost is null and (price is null or price like 'none:%')"}
 _CALLS = (
-    "select run, n, model, response_model, provider, tier, start_ns, inp, out, cached, cache_write, reasoning, price "
+    "select run, n, model, response_model, provider, tier, start_ns, inp, out, cached, cache_write, reasoning, attrs, response, price "
     "from span where kind=1 and end_ns is not null and {} and (run, n) > (?, ?) order by run, n limit ?"
 )
 _SET = "update span set cost=?, price=? where run=? and n=? and cost is null and price is ?"
@@ -81,15 +82,47 @@ def apply(connection: sqlite3.Connection, book: PriceBook, *, again: bool) -> It
 
 
 def _priced(book: PriceBook, row: tuple[Any, ...]) -> Priced:
-    _, _, model, response_model, provider, tier, start_ns, inp, out, cached, cache_write, reasoning, _ = row
-    return book.price(
+    (
+        _,
+        _,
+        model,
+        response_model,
+        provider,
+        tier,
+        start_ns,
+        inp,
+        out,
+        cached,
+        cache_write,
+        reasoning,
+        attrs,
+        response,
+        _,
+    ) = row
+    charges = tuple(
+        Charge(**{**one, "usage": None if one["usage"] is None else Usage(**one["usage"])})
+        for one in json.loads(attrs or "{}").get("charges", ())
+    )
+    spent = Usage(input=inp, output=out, cached=cached, cache_write=cache_write, reasoning=reasoning)
+    own = _less(spent, charged(charges))
+    return book.price_call(
         model=model,
         response_model=response_model,
         provider=provider,
         when=_EPOCH + timedelta(microseconds=start_ns // 1000),
-        usage=Usage(input=inp, output=out, cached=cached, cache_write=cache_write, reasoning=reasoning),
+        usage=None if response is None and charges else own,
         tier=tier,
+        charges=charges,
     )
+
+
+def _less(spent: Usage, more: Usage) -> Usage:
+    """What an answer used by itself, of what its call used in all."""
+    fields = {
+        name: None if (whole := getattr(spent, name)) is None else whole - (getattr(more, name) or 0)
+        for name in ("input", "output", "cached", "cache_write", "reasoning")
+    }
+    return Usage(**fields)
 
 
 def applied_as_json(applied: Applied) -> dict[str, Any]:
