@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from agent.canonical import encodable
 from agent.model_names import LONGEST, provider_id, spellings
 from agent.rates import NOTHING, Rates
 
@@ -75,7 +76,7 @@ class OwnPrices:
         """Raises BadPrices."""
         from agent.prices_file import read
 
-        return cls(Path(path).name, read(path))
+        return cls(encodable(Path(path).name), read(path))
 
     def find(
         self, name: str, *, provider: str | None, when: datetime, tier: str | None, size: int | None

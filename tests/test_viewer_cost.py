@@ -22,7 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.command_line import Commands
-from tests.runs import UNSAFE, invoke, strict_json
+from tests.runs import UNSAFE, answer, invoke, recording, strict_json
 from tests.spent_calls import SECOND, Call, Run, kind_of, make, run_id, sums_of, write
 from tracing.file import memory_store
 from tracing.spending import Sums, spending
@@ -563,3 +563,16 @@ def test_costs_are_the_stored_ones_and_no_price_list_is_loaded(db: Path) -> None
     assert done.stdout.replace("\n\n", "\n") == printed("--by", "day", *RANGE, "--csv", db=db).replace("\r\n", "\n")
     loaded = set(done.stderr.rpartition("LOADED")[2].split())
     assert not loaded & {"pydantic", "opentelemetry", "openai", "genai_prices", "sqlite_utils", "rich"}
+
+
+def test_a_call_that_was_open_when_its_process_was_killed_is_in_no_sum_and_that_is_said(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("q", answer("x"))
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("update run set end_ns=null, stop=null, seal=null")
+    connection.execute("update span set end_ns=null, cost=null, price=null where kind=1")
+    connection.commit()
+    connection.close()
+    result = invoke("cost", "--since", "2025-12-01", "--fail-over", "1", "--strict", db=tmp_path / "t.db")
+    assert result.exit_code == 3
+    assert "1 call never ended, or not yet: in no sum" in result.stderr

@@ -206,7 +206,10 @@ def test_apply_prices_what_has_no_price_and_says_what_it_could_not(db: Path) -> 
         "next: viewer prices",
     ]
     assert costs(db) == APPLIED
-    assert printed("apply", db=db).splitlines()[0] == "no call waits for a price; --again tries those anew that were tried in vain"
+    assert (
+        printed("apply", db=db).splitlines()[0]
+        == "no call waits for a price; --again tries those anew that were tried in vain"
+    )
     assert costs(db) == APPLIED
 
 
@@ -279,7 +282,10 @@ def test_apply_makes_no_store(tmp_path: Path) -> None:
 def test_a_store_whose_calls_are_free_has_nothing_to_price(tmp_path: Path) -> None:
     runs.record_sample(tmp_path / "traces.db")
     assert printed(db=tmp_path / "traces.db").splitlines()[0] == "every recorded call has a price"
-    assert printed("apply", db=tmp_path / "traces.db").splitlines()[0] == "no call waits for a price; --again tries those anew that were tried in vain"
+    assert (
+        printed("apply", db=tmp_path / "traces.db").splitlines()[0]
+        == "no call waits for a price; --again tries those anew that were tried in vain"
+    )
 
 
 def test_what_a_server_named_a_model_cannot_act_on_the_terminal(db: Path) -> None:

@@ -307,3 +307,12 @@ def _values(
     while (value := connection.execute(query, (*prefix, last)).fetchone()[0]) is not None:
         yield value
         query, last = f"select min({column}) {begin} and {column}>?", value
+
+
+def unended(connection: sqlite3.Connection, begin_ns: int, end_ns: int) -> int:
+    """Model calls that have begun in this time and have no end: those of killed runs, and those that are under way."""
+    query = (
+        "select count(*) from run r join span s on s.run=r.id where r.end_ns is null and s.kind=1 and s.end_ns is null "
+        "and s.start_ns>=? and s.start_ns<?"
+    )
+    return int(connection.execute(query, (begin_ns, end_ns)).fetchone()[0])

@@ -79,7 +79,7 @@ def cost(
     if as_csv and as_json:
         raise failure("--csv and --json are two forms of the same: give one of them", EXIT_USAGE)
     with opened(context, db) as store:
-        from tracing.spending import KINDS, Wanted, extent, spending
+        from tracing.spending import KINDS, Wanted, extent, spending, unended
         from viewer.costing.calendars import UNITS, edges, stretches
         from viewer.costing.costs import OF_RUNS, SPENT_HERE, report_of, verdict
 
@@ -95,6 +95,7 @@ def cost(
             cut = stretches(max(begin, first), min(to, last + 1), zone, units)
             spent = spending(connection, edges(cut), wanted, by_run=bool(OF_RUNS & set(groups)), tags="tag" in groups)
             chosen = kinds or (KINDS if "kind" in groups else SPENT_HERE)
+            never_ended = unended(connection, begin, to)
             report = report_of(groups, [one.keys for one in cut], spent, chosen)
         rows = report.rows[:count]
         names = {"agent": agent, "model": model, "session": session}
@@ -117,7 +118,11 @@ def cost(
             if found is not None and not cut:
                 dates = [str(_datetime(edge).astimezone(zone).date()) for edge in found]
                 tell(f"viewer: the calls of this store are from {dates[0]} to {dates[1]}: add --since {dates[0]}")
+    if never_ended:
+        tell(f"viewer: {never_ended} call{'s' if never_ended != 1 else ''} never ended, or not yet: in no sum")
     if most is not None:
+        if strict and never_ended:
+            sys.exit(EXIT_OVER)
         judged = verdict(report.total, most, strict=strict)
         if judged.words:
             tell(f"viewer: {judged.words}")
@@ -165,14 +170,17 @@ def _zone(name: str | None) -> tzinfo:
 
 def _range(since: str | None, until: str | None, zone: tzinfo) -> tuple[int, int | None]:
     """Nanoseconds, the end not included and None for none; by default 30 whole days, the last one that of the end."""
-    from viewer.times import moment
+    from viewer.times import BadTime, moment
 
     now = datetime.now(UTC)
     end = None if until is None else _nanoseconds(moment(until, now, zone))
     if since is not None:
         return _nanoseconds(moment(since, now, zone)), end
     last = now if end is None else _datetime(end - 1)
-    day = last.astimezone(zone).date() - timedelta(days=DAYS - 1)
+    try:
+        day = last.astimezone(zone).date() - timedelta(days=DAYS - 1)
+    except OverflowError as error:
+        raise BadTime(f"the {DAYS} days before {until} begin before the year 1: add --since") from error
     return _nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).isoformat()), end
 
 

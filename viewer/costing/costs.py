@@ -65,7 +65,7 @@ class Figure:
 
 def figures(sums: Sums) -> dict[str, Figure]:
     """Tokens and cost, by name. `fresh` is the input that was reported neither as read from a cache nor as written."""
-    fresh = max(sums.input - sums.cached - sums.cache_write, 0)
+    fresh = sums.input - sums.cached - sums.cache_write  # not cut at 0, or rows would not add up to the total
     given = (
         ("input_tokens", sums.input, sums.unreported),
         ("fresh_tokens", fresh, sums.unreported),
