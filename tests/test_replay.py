@@ -63,7 +63,7 @@ def test_any_run_replays_exactly_without_an_agent_and_with_its_own(tmp_path: Pat
     )
     @example([Answer({"tool_calls": TWO_CALLS}, {})], "q", None, [], Limits())
     @example([], "q", "mine", [{"role": "system", "content": "one"}, {"role": "system", "content": "two"}], Limits())
-    @settings(max_examples=200)
+    @settings(max_examples=120)
     def check(
         answers: list[Answer], question: str, system: str | None, history: list[dict[str, Any]], limits: Limits
     ) -> None:

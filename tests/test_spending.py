@@ -74,7 +74,7 @@ def expected(runs: list[Run], edges: list[int], wanted: Wanted, *, by_run: bool)
     return {key: sums_of(calls) for key, calls in found.items()}
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(RUNS, max_size=5), EDGES, WANTED, st.booleans(), st.booleans())
 def test_all_calls_are_summed_once_and_exactly(
     store: sqlite3.Connection, runs: list[Run], edges: list[int], wanted: Wanted, by_run: bool, few: bool

@@ -127,7 +127,7 @@ def _added(sums: Sequence[Sums]) -> Sums:
     return total
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.lists(RUNS, max_size=4), ZONES, st.sampled_from(CHANGES), AWAY, AWAY,
     st.lists(st.sampled_from(sorted(GROUPS)), min_size=1, max_size=3, unique=True),
