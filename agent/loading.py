@@ -1,5 +1,6 @@
 """Finding what a command line names: a user's agent, a model, a text in a file, the embedded documents."""
 
+import contextlib
 import importlib
 import os
 import sys
@@ -39,12 +40,13 @@ def load_agent(name: str, folder: str | Path | None = None) -> Agent:
     if (here := str(folder or os.getcwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
-        module = importlib.import_module(module_name)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is the answer's, or data
+            module = importlib.import_module(module_name)
+            found = getattr(module, attribute, None)
     except (Exception, SystemExit) as error:
         raise LoadError(
             f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it"
         ) from error
-    found = getattr(module, attribute, None)
     if isinstance(found, Agent):
         return found
     what = (

@@ -1,4 +1,4 @@
-"""What a user's own project says of Playhead: `[tool.playhead]` of the nearest pyproject.toml.
+"""What a user's own project says of Playhead: `[tool.playhead]` of the nearest pyproject.toml that has one.
 
 [tool.playhead]
 agent = "app.agents:support"       # whose runs the viewer's commands replay, fork and test
@@ -28,18 +28,30 @@ class Project:
 
 def project_of(start: Path) -> Project:
     """The project that a folder belongs to. Raises ProjectError."""
-    path = next(
-        (folder / "pyproject.toml" for folder in (start, *start.parents) if (folder / "pyproject.toml").is_file()), None
-    )
-    if path is None:
-        return Project()
-    known = {"agent", "redact"}
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file() and (settings := _settings(path)) is not None:
+            return _project(path, settings)
+    return Project()
+
+
+def _settings(path: Path) -> Any:
+    """What the file says of us; None for nothing. One that cannot be read is told only where it seems to be about us."""
+    text = ""
     try:
-        settings: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-        settings = settings.get("tool", {}).get("playhead", {})
-        agent, redact = settings.get("agent"), settings.get("redact", {})
-    except (OSError, ValueError, AttributeError) as error:
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text).get("tool", {}).get("playhead")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        if "playhead" not in text:
+            return None
         raise ProjectError(f"cannot read {path} ({error}): mend it") from error
+
+
+def _project(path: Path, settings: Any) -> Project:
+    known = {"agent", "redact"}
+    if not isinstance(settings, dict):
+        raise ProjectError(f"{path}: tool.playhead must be a table")
+    agent, redact = settings.get("agent"), settings.get("redact", {})
     if unknown := sorted(settings.keys() - known):
         raise ProjectError(f"{path}: [tool.playhead] has no {unknown[0]}: it has {', '.join(sorted(known))}")
     if not (agent is None or isinstance(agent, str)):

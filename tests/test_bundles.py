@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_every_view_says_the_same_of_an_imported_run(varied: Path, bundle: bytes
     with Store(varied) as store, open_bundle(tmp_path / "a.jsonl") as copy:
         for run_id in (row["run_id"] for row in store.runs()[0]):
             assert copy.run(run_id) == {**store.run(run_id), "kind": "import"}
-            assert copy.recording(run_id) == store.recording(run_id)
+            assert copy.recording(run_id) == replace(store.recording(run_id), is_imported=True)
             for name in ("model_calls", "tool_calls", "spans", "events", "conversation", "history", "answers"):
                 assert getattr(copy, name)(run_id) == getattr(store, name)(run_id), name
         assert copy.find("last") == store.find("last")
@@ -482,3 +483,35 @@ def test_what_cannot_be_done_is_one_sentence(varied: Path, arguments: tuple[str,
 def test_the_store_is_never_replaced_by_its_bundle(varied: Path) -> None:
     said = invoke("export", "-o", str(varied), "--force", db=varied, command=commands)
     assert (said.exit_code, said.stderr) == (1, f"viewer: {varied} is the store itself: give another file\n")
+
+
+def test_a_run_that_was_imported_while_it_went_on_is_taken_anew_when_it_has_ended(tmp_path: Path) -> None:
+    with recording(tmp_path / "a.db", ids=SpreadIds()) as tape:
+        run_id = tape.run("q", calls(("read_doc", {"path": "a"})), answer("x"))
+    with Store(tmp_path / "a.db") as store:
+        export(store, [run_id], tmp_path / "whole.jsonl")
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("update run set end_ns=null, stop=null, answer=null, tip=null, seal=null, redacted=null")
+    connection.execute("delete from span where n=(select max(n) from span)")
+    connection.commit()
+    connection.close()
+    with Store(tmp_path / "a.db") as store:
+        export(store, [run_id], tmp_path / "open.jsonl")
+    for name, found in (("open", (1, 0)), ("open", (0, 1)), ("whole", (1, 0)), ("whole", (0, 1)), ("open", (0, 1))):
+        imported = import_into(tmp_path / "b.db", tmp_path / f"{name}.jsonl")
+        assert (imported.new, imported.known) == found, name
+    with Store(tmp_path / "b.db") as store:
+        assert (store.run(run_id)["status"], store.run(run_id)["answer"]) == ("answered", "x")
+        assert check(store, hashes=True) == []
+        export(store, [run_id], tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_an_imported_run_names_no_module_of_this_machine(tmp_path: Path) -> None:
+    with recording(tmp_path / "a.db", ids=SpreadIds()) as tape:
+        ids = [tape.run("q", answer("x"), source=source) for source in ("deploy:app", "docs:")]
+    with Store(tmp_path / "a.db") as store:
+        assert [store.recording(run_id).source for run_id in ids] == ["deploy:app", "docs:"]
+        export(store, ids, tmp_path / "a.jsonl")
+    with open_bundle(tmp_path / "a.jsonl") as store:
+        assert [store.recording(run_id).source for run_id in ids] == [None, "docs:"]

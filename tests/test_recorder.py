@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 import sqlite3
 import threading
@@ -442,3 +443,23 @@ def test_the_log_hears_what_the_store_derives(tmp_path: Path) -> None:
     assert [json.loads(fields) for _, _, fields, _, _ in stored] == [
         {key: value for key, value in fields.items() if key not in ids} for _, _, fields in heard
     ]
+
+
+def test_a_tool_that_changes_the_folder_does_not_change_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+
+    @tool("Go elsewhere.")
+    def go(to: str) -> str:
+        os.chdir(to)
+        return "there"
+
+    with Recorder("t.db", strict=True) as recorder:
+        for number in range(3):
+            call = {"tool_calls": [{"name": "go", "arguments": {"to": str(tmp_path / "sub")}}]}
+            recorder.run_sync(Agent(model=ScriptedModel([call, "x"]), tools=Toolbox([go])), f"q{number}")
+    with Store(tmp_path / "t.db") as store:
+        assert store.count() == 3
+    assert list((tmp_path / "sub").iterdir()) == []

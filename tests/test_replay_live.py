@@ -188,8 +188,8 @@ def test_another_model_may_be_any_callable(tmp_path: Path, is_async: bool) -> No
     record(tmp_path / "t.db", counting())
     report = replayed(tmp_path / "t.db", model=model if is_async else lambda messages: "y")
     assert [(one.code, one.actual) for one in report.divergences] == [
-        ("model", "model" if is_async else "<lambda>"),
         ("response", "y"),
+        ("model", "model" if is_async else "<lambda>"),
     ]
 
 

@@ -174,7 +174,7 @@ def test_what_cannot_be_asked_for_is_refused_in_one_sentence(project: Path, argu
 def test_another_model_is_asked_with_the_recorded_results(project: Path) -> None:
     (project / "s.jsonl").write_text('{"tool_calls":[{"name":"read_doc","arguments":{"path":"b.md"}}]}\n')
     lines = told("replay", "last~2", "--model", "script:s.jsonl", code=3).splitlines()
-    assert lines[0].endswith("at step 1, the model is not the recorded one")
+    assert lines[0].endswith("at step 1, the model's answer is not as recorded")
     assert any('also at 1.1, nothing like it is recorded: read_doc({"path":"b.md"})' in line for line in lines)
 
 

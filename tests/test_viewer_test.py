@@ -12,7 +12,7 @@ import pytest
 
 from agent import Agent, ScriptedModel, Toolbox, tool
 from tests.processes import finish, spawn
-from tests.runs import HOSTILE, SAMPLE, SpreadIds, answer, calls, invoke, recording
+from tests.runs import HOSTILE, SAMPLE, SpreadIds, answer, calls, invoke, recording, unsafe_in
 from tracing import Recorder, Store, replay
 from tracing.portable import portable
 from viewer.testing.authoring import behaviour_test, exact_test, name_of
@@ -54,7 +54,7 @@ def pytest_in(folder: Path, *arguments: str, installed: bool = False) -> tuple[i
     if installed:
         process = run(folder, *command, "-p", "no:randomly")
     else:
-        process = run(folder, *command, "-p", "viewer.testing.plugin", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+        process = run(folder, *command, "-p", "pytest_playhead", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     code, out, _ = finish(process)
     return code, out
 
@@ -261,3 +261,30 @@ def test_the_plugin_loads_nothing_until_a_test_asks_for_it(tmp_path: Path) -> No
 def test_help_stands_for_the_option(tmp_path: Path) -> None:
     code, out = pytest_in(tmp_path, "--help")
     assert (code, "--playhead-update" in out) == (0, True)
+
+
+def test_nothing_of_a_hostile_record_reaches_the_terminal_through_a_failing_test(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db", ids=SpreadIds()) as tape:
+        run_id = tape.run(HOSTILE, answer(HOSTILE), system=HOSTILE)
+    with Store(tmp_path / "t.db") as store:
+        (tmp_path / "q.jsonl").write_text(portable(store, run_id), encoding="utf-8")
+    with pytest.raises(pytest.fail.Exception) as caught:
+        kept(tmp_path).replay("q.jsonl", agent(system=HOSTILE + "!"), ignore=(), tools="recorded")
+    assert not unsafe_in(str(caught.value))
+
+
+@pytest.mark.parametrize("odd", ['{"a": NaN}', '{"a": 1e999}', '{"a": ' + "[" * 60 + "]" * 60 + "}", "{", "[1]"])
+def test_arguments_that_python_could_not_write_down_are_compared_as_text(tmp_path: Path, odd: str) -> None:
+    call = {"id": "c", "function": {"name": "read_doc", "arguments": odd}}
+    with recording(tmp_path / "t.db", ids=SpreadIds()) as tape:
+        run_id = tape.run("q", {"content": None, "tool_calls": [call]}, answer("x"), tools=agent().tools)
+    with Store(tmp_path / "t.db") as store:
+        recorded = store.recording(run_id)
+        (tmp_path / "q.jsonl").write_text(portable(store, run_id), encoding="utf-8")
+    text = behaviour_test(recorded, "q", PurePath("q.jsonl"), "bot:support")
+    (listed,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.List) and node.elts][:1]
+    assert (
+        ast.literal_eval(listed)
+        == kept(tmp_path).run("q.jsonl", agent(), model="recorded").calls
+        == [("read_doc", odd)]
+    )

@@ -9,12 +9,14 @@ or where a run's numbers of spans have a gap.
 
 import contextlib
 import hashlib
+import itertools
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracing.chain import hash_of
 from tracing.check_places import Places, at
+from tracing.file import memory_store
 from tracing.process import is_alive
 from tracing.rows import readable
 from tracing.seal import broken, digest, span_digest
@@ -74,24 +76,40 @@ def check(store: Store, *, hashes: bool) -> list[Finding]:
     with store.tuples() as connection, _any_bytes(connection):
         checking = _Checking(connection)
         try:
-            found = [*checking.file("integrity_check" if hashes else "quick_check"), *checking.references()]
+            looks = [
+                checking.file("integrity_check" if hashes else "quick_check"),
+                checking.schema(),
+                checking.references(),
+            ]
             if hashes:
-                found += [
-                    *checking.texts(),
-                    *checking.messages(),
-                    *checking.runs(),
-                    *checking.lines(),
-                    *checking.notes(),
+                looks += [
+                    checking.texts(),
+                    checking.messages(),
+                    checking.runs(),
+                    checking.lines(),
+                    checking.notes(),
                 ]
-            return [*found, *checking.open_runs()]
+            return list(itertools.chain.from_iterable(map(_as_far_as_it_goes, (*looks, checking.open_runs()))))
         except sqlite3.DatabaseError as error:
             return [Finding("the file", str(error))]
 
 
+def _as_far_as_it_goes(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """A page that is damaged gives values of any type: then the look ends there, and says so."""
+    try:
+        yield from findings
+    except (sqlite3.DatabaseError, TypeError, ValueError, AttributeError) as error:
+        yield Finding("the file", f"is damaged, and cannot be looked through ({error})")
+
+
 def looked_at(store: Store) -> Looked:
+    """Zeros for what cannot be counted."""
     with store.tuples() as connection:
         query = "select (select count(*) from run), (select count(*) from body), (select count(*) from message)"
-        return Looked(*connection.execute(query).fetchone())
+        try:
+            return Looked(*connection.execute(query).fetchone())
+        except (sqlite3.DatabaseError, TypeError):
+            return Looked(0, 0, 0)
 
 
 @contextlib.contextmanager
@@ -114,6 +132,17 @@ class _Checking:
         for (text,) in self._connection.execute(f"pragma {pragma}"):
             if text != "ok":
                 yield Finding("the file", text)
+
+    def schema(self) -> Iterator[Finding]:
+        query = "select type, name, sql from sqlite_schema order by type, name"
+        with contextlib.closing(memory_store()) as fresh:
+            usual = fresh.execute(query).fetchall()
+        here = {(kind, name): sql for kind, name, sql in self._connection.execute(query)}
+        for kind, name, sql in usual:
+            if here.pop((kind, name), None) != sql:
+                yield Finding(f"the {kind} {name}", "is not defined as it was made")
+        for kind, name in here:
+            yield Finding(f"the {kind} {name}", "is none of ours", is_fault=False)
 
     def references(self) -> Iterator[Finding]:
         for table, columns in _REFERENCES.items():
@@ -205,7 +234,8 @@ class _Checking:
 def _wrong_text(hash_: bytes, text: bytes, raw: bytes | None, gone: int | None) -> str | None:
     if gone is not None:
         return None if (gone, text, raw) == (1, b"", None) and hash_ != _EMPTY else "is marked as gone, and is there"
-    if hashlib.sha256(text if raw is None else raw).digest() != hash_:
+    whole = text if raw is None else raw
+    if not isinstance(whole, bytes) or hashlib.sha256(whole).digest() != hash_:
         return "is not what was hashed"
     if raw is not None:
         shown, exact = readable(raw.decode("utf-8", "surrogatepass"))  # its hash says that it can be read

@@ -107,6 +107,9 @@ def _looked(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("pragma schema_version").fetchone()
         connection.execute("select count(*) from sqlite_schema").fetchone()
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema, and Python cannot read the quote
+        connection.close()
+        raise sqlite3.DatabaseError("malformed database schema") from error
     except sqlite3.Error:
         connection.close()
         raise

@@ -1,5 +1,6 @@
 """The recorder runs an agent and writes down what happens; the agent answers all the same when that fails."""
 
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -57,6 +58,7 @@ class Recorder:
         """Secrets are taken out of every text before it is stored; `redact` may be a `Redaction` with patterns of your
         own, or False. `prices` are for calls that cost money (None: those of `PriceBook.configured`). With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
         self.path = Path(path)
+        at = Path(os.path.abspath(path))  # a tool may change the folder
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
         self._prices = _configured_prices() if prices is None else prices
@@ -64,7 +66,7 @@ class Recorder:
         self.last: RunTrace | None = None
         """The run that was started last, also while it runs."""
         try:
-            writer = Writer(self.path, clock)
+            writer = Writer(at, clock)
         except StoreError as error:
             if strict:
                 raise
@@ -102,6 +104,10 @@ class Recorder:
         logs.hear()
         foreign.hear()
         model = as_model(agent.model)
+        if session is not None and self._hides(str(session)):
+            warn(
+                "the session's name holds what is redacted, so its turns cannot be told from others': give another one"
+            )
         labels = Labels(
             session=None if session is None else str(session),
             tags=(tags,) if isinstance(tags, str) else tuple(str(tag) for tag in tags),
@@ -122,6 +128,10 @@ class Recorder:
             trace.finished(result)
         self._instruments.writer.check_file()
         return replace(result, run_id=trace.run_id)
+
+    def _hides(self, session: str) -> bool:
+        redaction = None if self._instruments is None else self._instruments.redaction
+        return redaction is not None and redaction.for_run().text(session) is not session
 
     def run_sync(self, agent: Agent, question: str, **options: Any) -> Result:
         """As `run`, for code that is not async; works inside a running event loop too."""

@@ -98,6 +98,15 @@ class Recording:
     faults: tuple[Fault, ...]
     pruned: str | None
     """What of the record a prune has taken."""
+    is_imported: bool
+
+    @property
+    def source(self) -> str | None:
+        """How a command can load the agent again. A run that came from elsewhere names no module of this machine."""
+        source = self.attrs.get("source")
+        if not isinstance(source, str):
+            return None
+        return source if not self.is_imported or source.startswith(("docs:", "demo:")) else None
 
     @property
     def has_system(self) -> bool | None:
@@ -134,7 +143,7 @@ def read_recording(connection: sqlite3.Connection, run_id: str) -> Recording:
 _RUN = (
     "select r.id, r.run_id, r.agent, r.model, r.session, r.question, r.start_tip, r.tip, r.settings, r.tools, r.answer, "
     "r.stop, r.error, r.steps, r.tool_calls, r.inp, r.out, r.cached, r.reasoning, r.unreported, r.attrs, r.seal, "
-    "r.end_ns, r.redacted, r.start_ns from run r where r.run_id=?"
+    "r.end_ns, r.redacted, r.start_ns, r.imported_ns from run r where r.run_id=?"
 )
 _SPANS = (
     "select kind, step, idx, end_ns, name, error, model, response_model, finish, inp, out, cached, cache_write, "
@@ -215,6 +224,7 @@ class _Reader:
             attrs=_object(run["attrs"]),
             redacted=run["redacted"],
             faults=tuple(sorted(self._faults, key=lambda fault: (fault.step is None, fault.step or 0))),
+            is_imported=run["imported_ns"] is not None,
             pruned="texts of it were taken by a prune" if self._gone else None,
         )
 
@@ -433,4 +443,8 @@ def _object(text: str | None) -> Mapping[str, Any]:
         value = json.loads(text) if text else {}
     except ValueError:  # a fault already: it was sealed
         value = {}
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    # A bundle may hold anything: what is not of its kind is taken for not said.
+    odd = {name for name in ("limits", "redaction") if not isinstance(value.get(name, {}), dict)}
+    return {name: one for name, one in value.items() if name not in odd}

@@ -61,6 +61,8 @@ class Redaction:
     def from_plain(cls, value: Mapping[str, Any], own: "Redaction | None" = None) -> "Redaction":
         """The policy that a record was made with; `own` has the patterns of its own kinds. Raises ValueError, which says
         what is missing."""
+        if not isinstance(value, Mapping):
+            raise ValueError("a redaction must be an object")
         version, kinds, defaults = value.get("version"), value.get("kinds", []), value.get("defaults", True)
         if version != VERSION:
             raise ValueError(f"a redaction of version {version!r} cannot be read: use the version that wrote it")

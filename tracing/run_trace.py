@@ -124,7 +124,7 @@ class RunTrace:
             tuple(map(self._clean, labels.tags)),
         )
         self._write([*said, started])
-        self._tell(events.run_started(agent.name, model.name, labels.session, started.kind))
+        self._tell(events.run_started(agent.name, model.name, started.session, started.kind))
 
     @property
     def totals(self) -> Totals:

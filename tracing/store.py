@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         """Raises StoreError for a file that is no trace store."""
-        self.path = Path(path)
+        self.path = Path(os.path.abspath(path))
         self._open()
 
     @classmethod

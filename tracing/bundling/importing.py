@@ -48,6 +48,8 @@ class _Current(NamedTuple):
     row: int
     known: Iterator[tuple[str, Fields]] | None
     """What the store has of it, where it was there already."""
+    is_older: bool = False
+    """Whether the bundle has it as it was before it ended."""
 
 
 class Importer:
@@ -148,9 +150,13 @@ class Importer:
         self._object("run", "attrs", fields)
         columns = self._columns("run", RUN, fields)
         found = self._connection.execute("select id from run where run_id=?", (fields["run_id"],)).fetchone()
+        if found is not None and self._was_open(found[0], fields):
+            found = None
         if found is not None:
             self._known += 1
-            self._current = _Current(fields["run_id"], found[0], bundle_lines.facts(self._connection, found[0]))
+            is_older = "end_ns" not in fields and self._is_ended(found[0])
+            facts = bundle_lines.facts(self._connection, found[0])
+            self._current = _Current(fields["run_id"], found[0], facts, is_older)
             self._compare(self._current, "run", fields)
             return
         self._new += 1
@@ -160,6 +166,19 @@ class Importer:
         row = self._connection.execute(_RUN, (*columns, process_row, self._now_ns)).lastrowid
         assert row is not None
         self._current = _Current(fields["run_id"], row, None)
+
+    def _was_open(self, row: int, fields: Fields) -> bool:
+        """A run that was imported while it went on is taken anew once it has ended."""
+        (imported,) = self._connection.execute("select imported_ns from run where id=?", (row,)).fetchone()
+        if imported is None or "end_ns" not in fields or self._is_ended(row):
+            return False
+        for table in ("span", "event"):
+            self._connection.execute(f"delete from {table} where run=?", (row,))  # noqa: S608
+        self._connection.execute("delete from run where id=?", (row,))
+        return True
+
+    def _is_ended(self, row: int) -> bool:
+        return self._connection.execute("select end_ns from run where id=?", (row,)).fetchone()[0] is not None
 
     def _fact(self, kind: str, fields: Fields) -> None:
         current = self._current
@@ -184,6 +203,8 @@ class Importer:
 
     def _compare(self, current: _Current, kind: str, fields: Fields) -> None:
         assert current.known is not None
+        if current.is_older:  # the bundle was made before the run ended, and the store has the whole of it
+            return
         there = next(current.known, None)
         if there is None or there[0] != kind or _lasting(there[1]) != _lasting(fields):
             raise _another(current.run_id)
@@ -191,7 +212,7 @@ class Importer:
     def _complete(self) -> None:
         """No more lines come of the current run."""
         current, self._current = self._current, None
-        if current is not None and current.known is not None and next(current.known, None):
+        if current is not None and current.known is not None and not current.is_older and next(current.known, None):
             raise _another(current.run_id)
 
     def _annotation(self, fields: Fields) -> None:

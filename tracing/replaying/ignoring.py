@@ -76,6 +76,6 @@ def _rule(spec: str) -> _Rule:
         raise BadPattern(f"{spec!r} would ignore every {match['what']}: name a tool, or give a /PATTERN/")
     try:
         pattern = None if match["pattern"] is None else re.compile(match["pattern"])
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(f"the pattern of {spec!r} is no regular expression: {error}") from error
     return _Rule(match["what"], match["tool"], pattern)

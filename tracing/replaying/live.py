@@ -64,10 +64,12 @@ class OtherModel:
         self._steps = {step.number: step for step in referee.recording.steps}
         self._is_same = True
         recorded = referee.recording.model
-        if model.info.name != recorded:
-            referee.found.append(
-                Divergence(code="model", step=1, where="model", expected=recorded, actual=model.info.name)
-            )
+        self.difference = (
+            None
+            if model.info.name == recorded
+            else Divergence(code="model", step=1, where="model", expected=recorded, actual=model.info.name)
+        )
+        """Another name is another model, whatever it says; told last, behind what it said."""
 
     async def respond(self, request: Request, tell: Tell) -> Response:
         referee = self._referee

@@ -171,6 +171,8 @@ class _Attempt:
         if recording.stop is None:
             reason = f"the record ends after step {self.referee.steps}: the run was never closed"
             return self._report(reason=reason, keep=keep)
+        if isinstance(self.model, OtherModel) and self.model.difference is not None:
+            self.referee.found.append(self.model.difference)
         unstable = [] if self.live is None else self.live.unstable
         return self._report(*(self.referee.found or found or unstable), answer=answer, keep=keep)
 

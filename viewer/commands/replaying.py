@@ -6,7 +6,7 @@ Exit codes of `replay`: 0 exact, 3 diverged, 4 not replayable; of several runs 3
 
 import shlex
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,8 @@ def replay(
     from tracing.replaying.ignoring import BadPattern
     from tracing.replaying.replay import replay as replayed
 
-    chosen, policy = _agent(agent_name), _redaction()
+    with redirect_stdout(sys.stderr):  # stdout is data: what an agent's module prints is words
+        chosen, policy = _agent(agent_name), _redaction()
     if tools == "live" and chosen is None:
         raise failure("live tools are those of an agent: give --agent MODULE:ATTR", EXIT_USAGE)
     if tools == "live" and model is not None:
@@ -106,9 +107,17 @@ def replay(
                 agent = None if chosen is None else chosen.for_run(recording.agent)
                 if tools == "live" and agent is None:
                     raise failure(f"run {row['run_id'][:8]} is of another agent: give --agent MODULE:ATTR", EXIT_USAGE)
-                report = replayed(
-                    recording, agent, tools=tools, times=times, model=asked, ignore=ignore, redact=policy, keep=keeper
-                )
+                with redirect_stdout(sys.stderr):
+                    report = replayed(
+                        recording,
+                        agent,
+                        tools=tools,
+                        times=times,
+                        model=asked,
+                        ignore=ignore,
+                        redact=policy,
+                        keep=keeper,
+                    )
                 reports.append((report, row))
         except BadPattern as error:
             raise failure(str(error), EXIT_USAGE) from error
@@ -172,14 +181,17 @@ def fork(
     with opened(context, db) as store:
         _, run_id = find_run(store, run)
         recording = store.recording(run_id)
-    agent, source = _forker(agent_name, recording)
+    with redirect_stdout(sys.stderr):
+        agent, source = _forker(agent_name, recording)
     if (asked := _model(model)) is not None:
         agent = changed(agent, model=asked)
     try:
         check_fork(recording, agent, at, texts)
     except CannotFork as error:
         raise failure(str(error)) from error
-    options = Options(db=path, json=as_json, quiet=quiet, source=source)
+    # As the parent was recorded, or the steps that they share would differ.
+    no_redact = "limits" in recording.attrs and "redaction" not in recording.attrs
+    options = Options(db=path, json=as_json, quiet=quiet, source=source, no_redact=no_redact)
     with recorder_for(options) as recorder:
         turn = Turn(recorder, agent, options, {})
         turn.introduce(_notes(recording, agent, prompt))
@@ -225,14 +237,18 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
 
 
 def _is_batch(runs: tuple[str, ...], given: dict[str, Any]) -> bool:
-    return len(runs) > 1 or (not runs and any(given.values()))
+    return len(runs) > 1 or (not runs and _is_filtered(given))
+
+
+def _is_filtered(given: dict[str, Any]) -> bool:
+    return any(value not in (None, (), False) or (value == 0 and value is not False) for value in given.values())
 
 
 def _chosen(store: "Store", runs: tuple[str, ...], given: dict[str, Any], tz: str | None) -> "list[Row]":
     """The runs that are named, or that the filters find, the oldest first. Raises Failure for none."""
-    if runs and any(given.values()):
+    if runs and _is_filtered(given):
         raise failure("give runs, or filters that find them, not both", EXIT_USAGE)
-    if runs or not any(given.values()):
+    if runs or not _is_filtered(given):
         ids = dict.fromkeys(find_run(store, run)[1] for run in runs or ("last",))
         return [store.run(run_id) for run_id in ids]
     rows, _ = store.runs(filter_of(tz=tz, **given))
@@ -268,7 +284,7 @@ def _forker(name: str | None, recording: Any) -> "tuple[Agent, str]":
         chosen = choose_agent(name)
         if chosen is not None and chosen.for_run(recording.agent) is None:
             chosen = None
-        if chosen is None and (source := recording.attrs.get("source")):
+        if chosen is None and (source := recording.source):
             chosen = load(source)
     except BadProject as error:
         raise failure(str(error), EXIT_USAGE) from error
@@ -336,7 +352,8 @@ def _print(
         screen.line((f"next: {following[0][0]}", "next"))
         return
     _table(screen, store, reports)
-    worst = next((at for at, (report, _) in enumerate(reports) if report.outcome == "diverged"), 0)
+    order = ("diverged", "not_replayable", "exact")
+    worst = min(range(len(reports)), key=lambda at: order.index(reports[at][0].outcome))
     screen.line((f"next: viewer replay {store.short(reports[worst][0].run_id)}{again}{where_}", "next"))
 
 

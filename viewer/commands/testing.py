@@ -43,6 +43,8 @@ def test(
         chosen = _agent(recording, agent_name)
         if form == "behaviour" and chosen is None:
             raise failure("a behaviour needs an agent: give --agent MODULE:ATTR", EXIT_USAGE)
+        if form == "behaviour" and recording.stop == "cancelled":
+            raise failure("a cancelled run has no behaviour to test: use the form exact", EXIT_USAGE)
         text = portable(store, run_id)
     name = _name(name) if name is not None else name_of(recording)
     folder = Path(output)
@@ -87,7 +89,7 @@ def _agent(recording: "Recording", name: str | None) -> "Chosen | None":
         sys.exit(EXIT_DIVERGED if report.outcome == "diverged" else EXIT_NOT_REPLAYABLE)
     if chosen is not None:
         return chosen
-    source = recording.attrs.get("source")
+    source = recording.source
     try:
         named = load(source) if source else None
     except BadProject:

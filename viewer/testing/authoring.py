@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.terminal import one_line, visible
 from tracing.recording import Recording
+from viewer.testing.behaviour import plain_arguments
 
 MAX_WORDS, MAX_NAME = 8, 60
 EXACT = "Record it anew with: pytest --playhead-update"
@@ -35,7 +36,7 @@ def exact_test(recording: Recording, name: str, file: PurePath, agent: str | Non
 
 def behaviour_test(recording: Recording, name: str, file: PurePath, agent: str) -> str:
     """A module whose test demands the same calls in the same order, the same stop, and the gist of the answer."""
-    calls = [(call.name, _plain(call.arguments)) for step in recording.steps for call in step.calls]
+    calls = [(call.name, plain_arguments(call.arguments)) for step in recording.steps for call in step.calls]
     failed = [(call.name, call.observation.error) for step in recording.steps for call in step.calls
               if call.observation is not None and call.observation.error is not None]  # fmt: skip
     lines = [
@@ -68,15 +69,6 @@ def _listed(what: str, pairs: list[tuple[Any, ...]]) -> list[str]:
         return [f"    assert {what} == []"]
     rows = [f"        ({_quoted(name)}, {_literal(value)})," for name, value in pairs]
     return [f"    assert {what} == [", *rows, "    ]"]
-
-
-def _plain(arguments: str) -> Any:
-    """The arguments as an object; their raw text where they are none."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return value if isinstance(value, dict) else arguments
 
 
 def _literal(value: Any) -> str:

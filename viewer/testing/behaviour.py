@@ -2,9 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from agent.values import Result, Step
+from tracing.rows import readable
+
+MAX_DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +29,32 @@ class Behaviour:
 def behaviour_of(result: Result, steps: list[Step]) -> Behaviour:
     pairs = [pair for step in steps for pair in zip(step.response.calls, step.observations, strict=False)]
     return Behaviour(
-        calls=[(call.name, _plain(call.arguments)) for call, _ in pairs],
-        errors=[(call.name, seen.error) for call, seen in pairs if seen.error is not None],
+        calls=[(readable(call.name)[0], plain_arguments(call.arguments)) for call, _ in pairs],
+        errors=[(readable(call.name)[0], seen.error) for call, seen in pairs if seen.error is not None],
         stop=result.stop,
         answer=result.answer,
         result=result,
     )
 
 
-def _plain(arguments: str) -> Any:
+def plain_arguments(arguments: str) -> Any:
+    """The arguments as an object; their raw text where they are none, or none that Python could write down."""
     try:
-        value = json.loads(arguments)
+        value = json.loads(arguments, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return arguments
-    return value if isinstance(value, dict) else arguments
+    return value if isinstance(value, dict) and _is_writable(value, MAX_DEPTH) else arguments
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _is_writable(value: Any, depth: int) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > 0 and all(_is_writable(item, depth - 1) for item in items)
 
 
 def _loose(text: str) -> str:

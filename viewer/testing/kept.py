@@ -2,9 +2,10 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import pytest
 
@@ -12,6 +13,7 @@ from agent.agents import Agent
 from agent.errors import AgentError, ModelError
 from agent.models.scripted import ScriptedModel
 from agent.sync import run_sync
+from agent.terminal import visible
 from agent.values import Step
 from tracing.errors import TraceError
 from tracing.ids import CountingIds
@@ -34,23 +36,27 @@ class KeptTests:
     def __init__(self, folder: Path, invoked_in: Path, *, update: bool) -> None:
         self._folder, self._invoked_in, self._update = folder, invoked_in, update
 
-    def replay(self, file: str, agent: Agent | str | None, *, ignore: tuple[str, ...], tools: Any) -> Report:
+    def replay(self, file: str, agent: Agent | str | None, *, ignore: Sequence[str], tools: Any) -> Report:
         __tracebackhide__ = True
+        if tools not in ("recorded", "live") or isinstance(ignore, str):
+            _fail('tools is "recorded" or "live", and ignore a list of patterns')
         chosen = self._agent(agent)
         recording = self._recording(file, chosen)
         try:
             report = replay(recording, chosen, ignore=ignore, tools=tools, redact=redaction(self._folder))
         except (BadPattern, BadProject, ValueError) as error:
-            pytest.fail(f"playhead: {error}", pytrace=False)
+            _fail(str(error))
         if not report.is_exact:
-            pytest.fail(f"playhead: {file} is not what happens now\n{text_of(report, file)}", pytrace=False)
+            _fail(f"{file} is not what happens now\n{text_of(report, file)}")
         return report
 
     def run(self, file: str, agent: Agent | str | None, *, model: Literal["recorded", "live"]) -> Behaviour:
         __tracebackhide__ = True
+        if model not in ("recorded", "live"):
+            _fail(f'model is "recorded" or "live", not {model!r}')
         chosen = self._agent(agent)
         if chosen is None:
-            pytest.fail("playhead: no agent to run: name one, or set agent of [tool.playhead]", pytrace=False)
+            _fail("no agent to run: name one, or set agent of [tool.playhead]")
         recording = self._recording(file, None, update=False)
         if model == "recorded":
             chosen = replace(chosen, model=ScriptedModel.from_run(recording))
@@ -65,32 +71,40 @@ class KeptTests:
 
     def _recording(self, file: str, agent: Agent | None, *, update: bool = True) -> Recording:
         __tracebackhide__ = True
-        path = self._folder / file
+        path = self._folder / str(file)
         try:
             recording = find_recording(str(path))
             if self._update and update:
                 if agent is None:
-                    pytest.fail(f"playhead: no agent to record {file} anew with: name one", pytrace=False)
+                    _fail(f"no agent to record {file} anew with: name one")
                 record_anew(recording, agent, path)
                 recording = find_recording(str(path))
-        except TraceError as error:
-            pytest.fail(f"playhead: {error}", pytrace=False)
+        except (TraceError, BadProject) as error:
+            _fail(str(error))
         return recording
 
     def _agent(self, agent: Agent | str | None) -> Agent | None:
         __tracebackhide__ = True
         if isinstance(agent, Agent):
             return agent
+        if not (agent is None or isinstance(agent, str)):
+            _fail(f"an agent is an Agent or MODULE:ATTRIBUTE, not {type(agent).__name__}")
         try:
             chosen = choose_agent(None, self._folder) if agent is None else load(agent, self._importable())
         except (BadProject, AgentError) as error:
-            pytest.fail(f"playhead: {error}", pytrace=False)
+            _fail(str(error))
         return None if chosen is None else chosen.agent
 
     def _importable(self) -> Path:
         """The project's folder: the nearest one with a pyproject.toml, else where pytest was called."""
-        nearest = (folder for folder in self._folder.parents if (folder / "pyproject.toml").is_file())
+        nearest = (folder for folder in (self._folder, *self._folder.parents) if (folder / "pyproject.toml").is_file())
         return next(nearest, self._invoked_in)
+
+
+def _fail(text: str) -> NoReturn:
+    """Fails the test, in words that may come from anywhere."""
+    __tracebackhide__ = True
+    raise pytest.fail.Exception(visible(f"playhead: {text}"), pytrace=False) from None
 
 
 def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
@@ -98,10 +112,9 @@ def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
     __tracebackhide__ = True
     asked = [recording.question, *(one.content or "" for one in recording.earlier(agent.system))]
     if any("[redacted:" in text for text in asked):
-        pytest.fail(
-            f"playhead: {path.name} is left as it is, because secrets were taken out of what was asked: it cannot be asked "
-            "again. Record a new run, and keep that with viewer test --force",
-            pytrace=False,
+        _fail(
+            f"{path.name} is left as it is, because secrets were taken out of what was asked: it cannot be asked again. "
+            "Record a new run, and keep that with viewer test --force"
         )
     policy = recording.attrs.get("redaction")
     redact = False if policy is None else redaction(path.parent) or Redaction()
@@ -112,7 +125,7 @@ def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
                 recorder.run_sync(agent, recording.question, history=recording.earlier(agent.system))
         except ModelError as error:
             if recording.stop != "failed":
-                pytest.fail(f"playhead: {path.name} is left as it is, because {error}", pytrace=False)
+                _fail(f"{path.name} is left as it is, because {error}")
         with Store(db) as store:
             text = portable(store, store.find("last"))
     beside = path.with_name(f".{path.name}.{os.getpid()}")

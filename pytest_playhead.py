@@ -3,8 +3,8 @@
     def test_refund(playhead):
         playhead.replay("refund.jsonl", "myapp.agents:support")
 
-It is loaded in every pytest run of an environment that has Playhead, so it imports nothing but pytest until a test asks
-for its fixture.
+It is loaded in every pytest run of an environment that has Playhead, so it is a module of its own, whose name nobody else
+has, and imports nothing but pytest until a test asks for its fixture.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Playhead:
         agent, prompt, schemas, settings and limits come from the record. `ignore` and `tools` are those of
         `tracing.replay`."""
         __tracebackhide__ = True
-        return self._kept.replay(recording, agent, ignore=tuple(ignore), tools=tools)
+        return self._kept.replay(recording, agent, ignore=ignore, tools=tools)
 
     def run(self, recording: str, agent: Agent | str | None = None, *, model: Any = "recorded") -> Behaviour:
         """Runs the agent on the recorded question, its own tools live, and returns what it did. The model gives the
@@ -55,7 +55,9 @@ class Playhead:
 @pytest.fixture
 def playhead(request: pytest.FixtureRequest) -> Playhead:
     """Recorded runs as tests; see `viewer test`."""
-    from viewer.testing.kept import KeptTests
-
+    try:
+        from viewer.testing.kept import KeptTests
+    except ImportError as error:
+        pytest.fail(f"playhead: another module has the name of one of its packages: {error}", pytrace=False)
     config = request.config
     return Playhead(KeptTests(request.path.parent, config.invocation_params.dir, update=config.getoption(OPTION)))
