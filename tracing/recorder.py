@@ -1,6 +1,5 @@
 """The recorder runs an agent and writes down what happens; the agent answers all the same when that fails."""
 
-import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -58,7 +57,6 @@ class Recorder:
         """Secrets are taken out of every text before it is stored; `redact` may be a `Redaction` with patterns of your
         own, or False. `prices` are for calls that cost money (None: those of `PriceBook.configured`). With `strict`, raises StoreError instead of a warning for a file that cannot be used."""
         self.path = Path(path)
-        at = Path(os.path.abspath(path))  # a tool may change the folder
         clock, ids = clock or SystemClock(), ids or RandomIds()
         self._spans = Spans(ids, span_processors)
         self._prices = _configured_prices() if prices is None else prices
@@ -66,7 +64,7 @@ class Recorder:
         self.last: RunTrace | None = None
         """The run that was started last, also while it runs."""
         try:
-            writer = Writer(at, clock)
+            writer = Writer(self.path, clock)
         except StoreError as error:
             if strict:
                 raise

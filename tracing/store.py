@@ -42,8 +42,9 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         """Raises StoreError for a file that is no trace store."""
-        self.path = Path(os.path.abspath(path))
+        self.path = Path(path)
         self._open()
+        self.path = Path(os.path.abspath(path))  # a tool may change the folder
 
     @classmethod
     def over(cls, connection: sqlite3.Connection, path: str | Path = ":memory:") -> Self:

@@ -8,6 +8,7 @@ were lost, if any; it never reaches the agent's answer.
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -49,6 +50,7 @@ class Writer:
                 self._open()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"cannot write the store {path} ({error}): give another path") from error
+        self.path = Path(os.path.abspath(path))  # a tool may change the folder
         forks.watch(self)
 
     def write(self, facts: Iterable[Fact], *, linger: bool = False) -> None:
