@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "playhead", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "playhead", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("playhead")
 
