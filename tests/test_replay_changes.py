@@ -12,7 +12,7 @@ from agent import Agent, Limits, Result, ScriptedModel, Toolbox, tool
 from tests.replays import Broken, changed, connected, named, only, record, recorded, replayed, rows, said
 from tests.runs import SAMPLE, SpreadIds, answer, calls, recording
 from tracing import Divergence, replay
-from tracing.recording import read_recording
+from tracing.record_reader import read_recording
 
 # In the agent
 

@@ -258,7 +258,7 @@ class Store:
 
     def recording(self, reference: str = "last") -> "Recording":
         """A run as one value, to be replayed, forked or made a script. Raises NoSuchRun."""
-        from tracing.recording import read_recording
+        from tracing.record_reader import read_recording
 
         run_id = self.find(reference)
         with self.tuples() as connection:

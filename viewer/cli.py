@@ -13,8 +13,9 @@ from tracing.reference import parse_reference
 from viewer.commands.bundles import check, export, import_
 from viewer.commands.cost import cost
 from viewer.commands.diff import diff
+from viewer.commands.forking import fork, script
 from viewer.commands.prices import prices
-from viewer.commands.replaying import fork, replay, script
+from viewer.commands.replaying import replay
 from viewer.commands.testing import test
 from viewer.objects import list_of, listed, plain, shown
 from viewer.options import (

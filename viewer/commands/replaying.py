@@ -1,19 +1,24 @@
-"""The commands that run a recorded run again: replay, fork, script.
+"""The command that runs recorded runs again.
 
 Exit codes of `replay`: 0 exact, 3 diverged, 4 not replayable; of several runs 3 before 4, and 1 where none matched.
-`fork` is a run, with the exit codes of `agent ask`.
 """
 
 import shlex
 import sys
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import replace as changed
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from agent.terminal import json_text, one_line
+from viewer.commands.running import (
+    EXIT_DIVERGED,
+    EXIT_NOT_REPLAYABLE,
+    EXIT_USAGE,
+    asked_model,
+    chosen_agent,
+    project_redaction,
+)
 from viewer.options import (
     agent_option,
     db_option,
@@ -29,15 +34,9 @@ from viewer.options import (
 )
 
 if TYPE_CHECKING:
-    from agent.agents import Agent
-    from agent.ports import Model
     from tracing.recorder import Recorder
-    from tracing.redaction import Redaction
     from tracing.replaying.report import Report
     from tracing.store import Row, Store
-    from viewer.project import Chosen
-
-EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE = 3, 4, 2
 
 
 @click.command()
@@ -86,7 +85,7 @@ def replay(
     from tracing.replaying.replay import replay as replayed
 
     with redirect_stdout(sys.stderr):  # stdout is data: what an agent's module prints is words
-        chosen, policy = _agent(agent_name), _redaction()
+        chosen, policy = chosen_agent(agent_name), project_redaction()
     if tools == "live" and chosen is None:
         raise failure("live tools are those of an agent: give --agent MODULE:ATTR", EXIT_USAGE)
     if tools == "live" and model is not None:
@@ -99,7 +98,7 @@ def replay(
     with opened(context, db) as store, ExitStack() as stack:
         found = _chosen(store, runs, given, tz)
         keeper = stack.enter_context(_keeper(path_of(context, db))) if keep else None
-        asked = _model(model)
+        asked = asked_model(model)
         reports: list[tuple[Report, Row]] = []
         try:
             for row in found:
@@ -131,111 +130,6 @@ def replay(
     sys.exit(EXIT_DIVERGED if "diverged" in outcomes else EXIT_NOT_REPLAYABLE if "not_replayable" in outcomes else 0)
 
 
-@click.command()
-@db_option
-@click.argument("run", metavar="[RUN]", default="last")
-@click.option(
-    "--at",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The first step that is live. [default: the one after the last --set-result]",
-)
-@agent_option
-@click.option("--model", metavar="SPEC", help="The model that goes on. [default: the agent's]")
-@click.option("--system", metavar="TEXT|@FILE", help="Replaces the recorded system prompt.")
-@click.option(
-    "--set-result",
-    "results",
-    multiple=True,
-    metavar="CALL=TEXT|@FILE",
-    help="Replaces what a call gave, e.g. 2.1=@page.md. May be repeated.",
-)
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the new run; may be repeated.")
-@click.option("--quiet", is_flag=True, help="Print the answer and nothing else.")
-@json_option
-@click.pass_context
-def fork(
-    context: click.Context, run: str, at: int | None, agent_name: str | None, model: str | None, system: str | None,
-    results: tuple[str, ...], tags: tuple[str, ...], quiet: bool, as_json: bool, db: str | None,
-) -> None:  # fmt: skip
-    """Run again from step N on, live: the steps before it are taken from the record, and none of their tools is run.
-
-    Who goes on is your agent, with its model, tools, settings and limits; what was said stays, the system prompt too.
-    """
-    from agent.cli import Turn, recorder_for
-    from agent.loading import LoadError, text_or_file
-    from agent.options import Options
-    from tracing.forking import CannotFork, check_fork
-    from tracing.forking import fork as forked
-
-    try:
-        texts = {_call(one): text_or_file(one.partition("=")[2]) for one in results}
-        prompt = None if system is None else text_or_file(system)
-    except LoadError as error:
-        raise failure(str(error), EXIT_USAGE) from error
-    if at is None:
-        if not texts:
-            raise failure("say where to fork: --at N, the first step that is live", EXIT_USAGE)
-        at = max(step for step, _ in texts) + 1
-    path = path_of(context, db)
-    with opened(context, db) as store:
-        _, run_id = find_run(store, run)
-        recording = store.recording(run_id)
-    with redirect_stdout(sys.stderr):
-        agent, source = _forker(agent_name, recording)
-    if (asked := _model(model)) is not None:
-        agent = changed(agent, model=asked)
-    try:
-        check_fork(recording, agent, at, texts)
-    except CannotFork as error:
-        raise failure(str(error)) from error
-    # As the parent was recorded, or the steps that they share would differ.
-    no_redact = "limits" in recording.attrs and "redaction" not in recording.attrs
-    options = Options(db=path, json=as_json, quiet=quiet, source=source, no_redact=no_redact)
-    with recorder_for(options) as recorder:
-        turn = Turn(recorder, agent, options, {})
-        turn.introduce(_notes(recording, agent, prompt))
-        turn.say(f"fork of {run_id[:8]}: {at - 1} step{'s' if at != 2 else ''} from the record, live from step {at} on")
-        work = forked(
-            recording, agent, at, recorder, system=prompt, results=texts, on_step=turn.on_step, tell=turn.tell,
-            tags=tags, source=source,
-        )  # fmt: skip
-        sys.exit(turn.perform(work))
-
-
-@click.command()
-@db_option
-@click.argument("run", metavar="[RUN]", default="last")
-@click.option("-o", "output", metavar="FILE", help="Where to write it. [default: stdout]")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
-@click.pass_context
-def script(context: click.Context, run: str, output: str | None, force: bool, db: str | None) -> None:
-    """Write the model's answers as a script, for `--model script:FILE` and ScriptedModel.load."""
-    from tracing.scripts import script_text
-
-    with opened(context, db) as store:
-        _, run_id = find_run(store, run)
-        text = script_text(store.recording(run_id))
-        short = store.short(run_id)
-    if output in (None, "-"):
-        click.echo(text, nl=False)
-        return
-    write_file(Path(str(output)), text, force=force)
-    lines = text.count("\n")
-    click.echo(f"viewer: {lines} response{'s' if lines != 1 else ''} of run {short} in {output}", err=True)
-
-
-def write_file(path: Path, text: str, *, force: bool) -> None:
-    """Raises Failure where the file is there already, or cannot be written."""
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise failure(f"{path} is there already: give another name, or --force") from error
-    except OSError as error:
-        raise failure(f"cannot write {path} ({error.strerror}): give another path") from error
-
-
 def _is_batch(runs: tuple[str, ...], given: dict[str, Any]) -> bool:
     return len(runs) > 1 or (not runs and _is_filtered(given))
 
@@ -255,67 +149,6 @@ def _chosen(store: "Store", runs: tuple[str, ...], given: dict[str, Any], tz: st
     if not rows:
         raise failure("no run matches: see viewer list with the same filters")
     return rows[::-1]
-
-
-def _agent(name: str | None) -> "Chosen | None":
-    from viewer.project import BadProject, choose_agent
-
-    try:
-        return choose_agent(name)
-    except BadProject as error:
-        raise failure(str(error), EXIT_USAGE) from error
-
-
-def _redaction() -> "Redaction | None":
-    from viewer.project import BadProject, redaction
-
-    try:
-        return redaction()
-    except BadProject as error:
-        raise failure(str(error), EXIT_USAGE) from error
-
-
-def _forker(name: str | None, recording: Any) -> "tuple[Agent, str]":
-    """The agent that goes on after a fork: the one that is named, the project's if it is that of the run, or the one
-    that the record names."""
-    from viewer.project import BadProject, choose_agent, load
-
-    try:
-        chosen = choose_agent(name)
-        if chosen is not None and chosen.for_run(recording.agent) is None:
-            chosen = None
-        if chosen is None and (source := recording.source):
-            chosen = load(source)
-    except BadProject as error:
-        raise failure(str(error), EXIT_USAGE) from error
-    if chosen is None:
-        raise failure("nobody is there to go on: give --agent MODULE:ATTR", EXIT_USAGE)
-    return chosen.agent, chosen.name
-
-
-def _notes(recording: Any, agent: "Agent", prompt: str | None) -> list[str]:
-    if prompt is None and agent.system != recording.system and agent.system is not None:
-        return ["the recorded system prompt is kept, though the agent has another one; --system @FILE replaces it"]
-    return []
-
-
-def _model(spec: str | None) -> "Model | None":
-    from agent.errors import AgentError
-    from agent.loading import LoadError, load_model
-
-    if spec is None:
-        return None
-    try:
-        return load_model(spec)
-    except (LoadError, AgentError) as error:
-        raise failure(str(error), EXIT_USAGE) from error
-
-
-def _call(text: str) -> tuple[int, int]:
-    step, dot, call = text.partition("=")[0].partition(".")
-    if not (dot and "=" in text and step.isdecimal() and call.isdecimal()) or len(step + call) > 12:
-        raise failure(f"--set-result takes CALL=TEXT or CALL=@FILE, e.g. 2.1=@page.md, not {text!r}", EXIT_USAGE)
-    return int(step), int(call)
 
 
 def _keeper(path: str) -> "Recorder":

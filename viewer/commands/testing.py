@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from viewer.commands.replaying import EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE, write_file
+from viewer.commands.running import EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE, write_file
 from viewer.options import agent_option, db_option, failure, find_run, opened
 
 if TYPE_CHECKING:
