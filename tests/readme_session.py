@@ -70,7 +70,13 @@ def on_terminal(command: list[str], folder: Path, columns: int = COLUMNS) -> str
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     here = str(Path(__file__).parent.parent)
-    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "PYTHONPATH": here, "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    env = {
+        **os.environ,
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "PYTHONPATH": here,
+        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:terminalprogress",
+    }
     quiet = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=folder, env=env, **quiet) as process:  # type: ignore[call-overload]
         os.close(theirs)

@@ -177,9 +177,14 @@ def test_what_is_no_secret_stays_the_same_object(text: str) -> None:
     assert redactor.count == 0
 
 
-def test_documentation_code_and_a_lock_file_hold_nothing_but_passwords_in_urls() -> None:
+def test_documentation_code_and_a_recorded_run_hold_nothing_but_passwords_in_urls() -> None:
     root = Path(__file__).parent.parent
-    files = [*root.glob("data/**/*.md"), *root.glob("agent/*.py"), *root.glob("tracing/*.py"), root / "uv.lock"]
+    files = [
+        *root.glob("data/**/*.md"),
+        *root.glob("agent/*.py"),
+        *root.glob("tracing/*.py"),
+        *root.glob("data/runs/plain.jsonl"),
+    ]
     assert len(files) > 50
     policy = Redaction()
     found = [span for file in files for span in policy.find(file.read_text(encoding="utf-8"))]
