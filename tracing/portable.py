@@ -4,6 +4,7 @@ Ids and times are those of no machine and no day, so that a run that is recorded
 bytes; metadata, tags, log lines, the spans of other libraries and the process are left out.
 """
 
+import contextlib
 import json
 import sqlite3
 
@@ -23,11 +24,11 @@ def portable(store: Store, run_id: str) -> str:
     """The text of the file."""
     with store.tuples() as source:
         lines = list(export_lines(source, [run_id]))
-    memory = memory_store()
-    import_lines(lines, memory, "the run")
-    _strip(memory)
-    ((stripped,),) = memory.execute("select run_id from run").fetchall()
-    return "".join(export_lines(memory, [stripped]))
+    with contextlib.closing(memory_store()) as memory:
+        import_lines(lines, memory, "the run")
+        _strip(memory)
+        ((stripped,),) = memory.execute("select run_id from run").fetchall()
+        return "".join(export_lines(memory, [stripped]))
 
 
 def _strip(memory: sqlite3.Connection) -> None:
