@@ -254,3 +254,9 @@ def test_the_sample_run_has_a_script_that_a_person_can_read(tmp_path: Path) -> N
         '{"name":"grep_docs","arguments":{"keyword":"broken"}}],"finish_reason":"tool_calls",'
         '"usage":{"input":100,"output":20}}'
     )
+
+
+def test_a_step_names_where_to_fork_and_is_no_run_to_replay(project: Path) -> None:
+    assert invoke("fork", "last~2:2", "--agent", "bot:support").stdout == "live answer\n"
+    for command in ("replay", "script", "test"):
+        assert "names a step; give the run: last" in refused(command, "last:2", code=2)

@@ -96,6 +96,14 @@ def find_run(store: "Store", text: str) -> tuple[Reference, str]:
     return reference, store.find(reference.run)
 
 
+def find_whole_run(store: "Store", text: str) -> str:
+    """The id of a run, for a command that takes no step of it. Raises Failure for one."""
+    reference, run_id = find_run(store, text)
+    if reference.step is not None:
+        raise failure(f"{text!r} names a step; give the run: {reference.run}", 2)
+    return run_id
+
+
 def filter_of(*, tz: str | None = None, **given: Any) -> "Filter":
     from tracing.filters import Filter
     from viewer.times import moment, zone

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from viewer.commands.running import EXIT_USAGE, asked_model, write_file
-from viewer.options import agent_option, db_option, failure, find_run, json_option, opened, path_of
+from viewer.options import agent_option, db_option, failure, find_run, find_whole_run, json_option, opened, path_of
 
 if TYPE_CHECKING:
     from agent.agents import Agent
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @db_option
-@click.argument("run", metavar="[RUN]", default="last")
+@click.argument("run", metavar="[RUN[:N]]", default="last")
 @click.option(
     "--at",
     type=click.IntRange(1),
@@ -63,14 +63,15 @@ def fork(
         prompt = None if system is None else text_or_file(system)
     except LoadError as error:
         raise failure(str(error), EXIT_USAGE) from error
+    path = path_of(context, db)
+    with opened(context, db) as store:
+        reference, run_id = find_run(store, run)
+        recording = store.recording(run_id)
+    at = reference.step if at is None else at
     if at is None:
         if not texts:
             raise failure("say where to fork: --at N, the first step that is live", EXIT_USAGE)
         at = max(step for step, _ in texts) + 1
-    path = path_of(context, db)
-    with opened(context, db) as store:
-        _, run_id = find_run(store, run)
-        recording = store.recording(run_id)
     with redirect_stdout(sys.stderr):
         agent, source = _forker(agent_name, recording)
     if (asked := asked_model(model)) is not None:
@@ -106,7 +107,7 @@ def script(context: click.Context, run: str, output: str | None, force: bool, db
     from tracing.scripts import script_text
 
     with opened(context, db) as store:
-        _, run_id = find_run(store, run)
+        run_id = find_whole_run(store, run)
         text = script_text(store.recording(run_id))
         short = store.short(run_id)
     if output in (None, "-"):

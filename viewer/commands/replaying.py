@@ -25,7 +25,7 @@ from viewer.options import (
     failure,
     filter_of,
     filter_options,
-    find_run,
+    find_whole_run,
     json_option,
     opened,
     path_of,
@@ -143,7 +143,7 @@ def _chosen(store: "Store", runs: tuple[str, ...], given: dict[str, Any], tz: st
     if runs and _is_filtered(given):
         raise failure("give runs, or filters that find them, not both", EXIT_USAGE)
     if runs or not _is_filtered(given):
-        ids = dict.fromkeys(find_run(store, run)[1] for run in runs or ("last",))
+        ids = dict.fromkeys(find_whole_run(store, run) for run in runs or ("last",))
         return [store.run(run_id) for run_id in ids]
     rows, _ = store.runs(filter_of(tz=tz, **given))
     if not rows:

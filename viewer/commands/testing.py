@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from viewer.commands.running import EXIT_DIVERGED, EXIT_NOT_REPLAYABLE, EXIT_USAGE, write_file
-from viewer.options import agent_option, db_option, failure, find_run, opened
+from viewer.options import agent_option, db_option, failure, find_whole_run, opened
 
 if TYPE_CHECKING:
     from tracing.recording import Recording
@@ -38,7 +38,7 @@ def test(
     from viewer.testing.authoring import behaviour_test, exact_test, name_of
 
     with opened(context, db) as store:
-        _, run_id = find_run(store, run)
+        run_id = find_whole_run(store, run)
         recording = store.recording(run_id)
         chosen = _agent(recording, agent_name)
         if form == "behaviour" and chosen is None:
