@@ -16,6 +16,9 @@ from agent.values import Result
 
 T = TypeVar("T")
 
+_BEGIN_SECONDS = 5.0
+"""How long an interrupted caller waits for a thread that may never have been started."""
+
 
 def run_sync(agent: Agent, question: str, **options: Any) -> Result:
     """As `run`, for code that is not async; works inside a running event loop too."""
@@ -43,18 +46,22 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
     interrupted = threading.Event()
     ended = threading.Event()  # not the thread's own join: interrupted once, it takes the thread for ended
 
+    begun = threading.Event()
+
     def perform() -> None:
+        begun.set()
         outcome.run(lambda: context.run(asyncio.run, watched()))
         ended.set()
 
-    threading.Thread(target=perform, name="playhead-run", daemon=True).start()
     try:
+        threading.Thread(target=perform, name="playhead-run", daemon=True).start()  # it waits for the thread, too
         ended.wait()
     except KeyboardInterrupt:
         interrupted.set()
         for loop, task in started:  # the run ends as cancelled, and its record is closed, before the interrupt goes on
             loop.call_soon_threadsafe(task.cancel)
-        ended.wait()
+        if begun.wait(_BEGIN_SECONDS):
+            ended.wait()
         raise
     return outcome.get()
 
