@@ -83,6 +83,8 @@ class Explained:
 
 FREE = Priced(cost=0, price="free")
 REPLAYED = Priced(cost=0, price="replayed")
+NOT_CHARGED = Priced(cost=0, price="not charged")
+"""Of a call that failed, and none of whose attempts costs anything."""
 
 
 class PriceBook:
@@ -156,7 +158,7 @@ class PriceBook:
             for charge in charges
         ]  # fmt: skip
         if not parts:
-            return Priced(cost=0, price="no attempt was charged")
+            return NOT_CHARGED
         unknown = next((part for part in parts if part.cost is None), None)
         if unknown is not None:
             return unknown

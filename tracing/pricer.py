@@ -9,21 +9,19 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from agent.errors import described
-from agent.pricing import PriceBook, Priced
-from agent.values import Charge, Usage
+from agent.pricing import FREE, NOT_CHARGED, OURS, REPLAYED, PriceBook, Priced
+from agent.values import Charge, Response, Usage
 from tracing import facts
 from tracing.errors import warn
 from tracing.facts import Fact
 
 CLOSE_SECONDS = 3.0
 """How long a recorder that is closed waits for what is still to be priced."""
-FREE = "playhead"
-"""The provider of models that cost nothing."""
 
 
 class Ended(NamedTuple):
@@ -41,6 +39,16 @@ class Ended(NamedTuple):
     charges: tuple[Charge, ...]
 
 
+def price_at_once(provider: str, response: Response | None, charges: Sequence[Charge] | None) -> Priced | None:
+    """The price of a call that costs nothing; None for one that has to be priced. `charges` are those of a call that
+    failed, None where its model does not tell them."""
+    if response is not None and response.replayed:
+        return REPLAYED
+    if provider == OURS:
+        return FREE
+    return NOT_CHARGED if response is None and charges == () else None
+
+
 class Pricer:
     def __init__(self, prices: PriceBook, write: Callable[[Iterable[Fact]], None]) -> None:
         self._prices, self._write = prices, write
@@ -52,7 +60,7 @@ class Pricer:
 
     def expect(self, model: str, provider: str) -> None:
         """A call begins whose price will be asked for: what is needed for that is loaded meanwhile."""
-        if provider != FREE and (self._thread is None or self._pid != os.getpid()):
+        if provider != OURS and (self._thread is None or self._pid != os.getpid()):
             self._begin(model, provider)
 
     def add(self, call: Ended) -> None:

@@ -40,7 +40,7 @@ from tracing.events import Event
 from tracing.facts import Fact, Said
 from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import Inside, OpenCall, Place, here
-from tracing.pricer import FREE, Ended
+from tracing.pricer import Ended, price_at_once
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
 CANCELLING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
@@ -341,6 +341,7 @@ class RunTrace:
         self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
         raw: Body | None, charges: tuple[Charge, ...] | None = None,
     ) -> facts.Answered:  # fmt: skip
+        priced = price_at_once(call.provider, response, charges)
         return facts.Answered(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), error,
             None if response is None else response.model, None if response is None else response.finish,
@@ -348,11 +349,7 @@ class RunTrace:
             tip, raw, call.attempts, call.first_token_ns,
             None if response is None else response.tier,
             to_text({"charges": charges}) if charges else None,
-            *(
-                (0, "replayed") if response is not None and response.replayed
-                else (0, "free") if call.provider == FREE
-                else (0, "not charged") if response is None and charges == () else (None, None)
-            ),
+            None if priced is None else priced.cost, None if priced is None else priced.price,
         )  # fmt: skip
 
     def _since(self, call: OpenCall) -> int:

@@ -57,8 +57,9 @@ def replay(
     `$PLAYHEAD_DB`, else `traces.db`). With `agent`, its prompt, schemas, settings and limits are checked. `tools="live"`
     runs the agent's tools, `times` times, against the recorded results. `model` is asked in the place of the recorded
     answers, with the recorded results. `ignore` are patterns, see `tracing.replaying.ignoring`. `keep` records the
-    replay, as a run of the kind "replay". `redact` has the patterns of your own that the run was redacted with. Raises NoSuchRun and StoreError for a run that is not there, BadPattern for a
-    bad `ignore`, and ValueError where live tools are asked for without an agent. Works inside a running event loop too.
+    replay, as a run of the kind "replay". `redact` has the patterns of your own that the run was redacted with. Raises
+    NoSuchRun and StoreError for a run that is not there, BadPattern for a bad `ignore`, and ValueError where live tools
+    are asked for without an agent. Works inside a running event loop too.
     """
     recording = run if isinstance(run, Recording) else find_recording(run, db)
     return complete(
@@ -134,7 +135,7 @@ class _Attempt:
     async def report(self, keep: "Recorder | None") -> Report:
         recording = self.recording
         if recording.faults:
-            fault = recording.faults[0]  # a prune may be behind it, but this is not what it leaves
+            fault = recording.faults[0]
             return self._report(Divergence(code="record", step=fault.step, call=fault.call, where=fault.what))
         if recording.pruned is not None:
             return self._report(reason=recording.pruned)

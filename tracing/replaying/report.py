@@ -1,8 +1,7 @@
 """What a replay comes to: exact, diverged or not replayable, and where."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Outcome = Literal["exact", "diverged", "not_replayable"]
 
@@ -84,7 +83,6 @@ class Report:
     """The replay's answer."""
     kept: str | None = None
     """The run id under which the replay was kept."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_exact(self) -> bool:
