@@ -123,7 +123,7 @@ class Response:
     @property
     def spent(self) -> Usage:
         """What the call used in all, as far as it is known."""
-        return self.usage + charged(self.charges)
+        return self.usage + charged(self.charges) if self.charges else self.usage
 
     def checked(self) -> "Response":
         """This response, if a run can go on from it. Raises ValueError."""

@@ -62,8 +62,9 @@ def _agent(lines: list[str]) -> Agent:
     async def read_page(path: str) -> str:
         return next(waiting)
 
-    ask = {"content": None, "tool_calls": [{"name": "read_page", "arguments": '{"path":"guide/timeouts.md"}'}]}
-    script = [{**ask, "usage": {"prompt_tokens": 900, "completion_tokens": 20}} for _ in lines]
+    calls = [{"name": "read_page", "arguments": f'{{"path":"guide/page-{page}.md"}}'} for page in range(len(lines))]
+    usage = {"prompt_tokens": 900, "completion_tokens": 20}
+    script = [{"content": None, "tool_calls": [call], "usage": usage} for call in calls]
     return Agent(
         model=ScriptedModel([*script, "done"]), tools=Toolbox([read_page]), limits=Limits(max_steps=len(lines) + 1)
     )

@@ -11,7 +11,7 @@ and a fork or the next turn of a conversation shares its prefix.
 import hashlib
 import json
 from dataclasses import replace
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring as _quoted
 from typing import NamedTuple
 
 from agent.canonical import escaped, plain_text
@@ -82,11 +82,11 @@ def envelope_of(message: Message) -> str | None:
     if not message.extra and len(message.tool_calls) <= 1:
         if not message.tool_calls:
             answers = message.tool_call_id
-            return None if answers is None else f'{{"tool_call_id":{_quoted(answers)}}}'
+            return None if answers is None else escaped(f'{{"tool_call_id":{_quoted(answers)}}}')
         if message.tool_call_id is None:
             call = message.tool_calls[0]
             function = f'{{"arguments":{_quoted(call.arguments)},"name":{_quoted(call.name)}}}'
-            return f'{{"tool_calls":[{{"function":{function},"id":{_quoted(call.id)},"type":"function"}}]}}'
+            return escaped(f'{{"tool_calls":[{{"function":{function},"id":{_quoted(call.id)},"type":"function"}}]}}')
     return _envelope(message)
 
 
@@ -96,10 +96,6 @@ def _envelope(message: Message) -> str:
     if envelope["content"] == message.content:  # else a content of parts, which only the envelope holds whole
         del envelope["content"]
     return plain_text(envelope)
-
-
-def _quoted(text: str) -> str:
-    return escaped(encode_basestring(text))
 
 
 class Chain:

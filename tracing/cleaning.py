@@ -46,10 +46,10 @@ def cleaned(message: Message, clean: Clean) -> Message:
     content = None if message.content is None else clean(message.content)
     extra = clean_json(message.extra, clean) if message.extra else ""
     calls = message.tool_calls
-    if calls:
-        arguments = [clean_json(call.arguments, clean) for call in calls]
-        if any(new is not call.arguments for new, call in zip(arguments, calls, strict=True)):
-            calls = tuple(replace(call, arguments=new) for new, call in zip(arguments, calls, strict=True))
+    for at, call in enumerate(calls):
+        arguments = clean_json(call.arguments, clean)
+        if arguments is not call.arguments:
+            calls = (*calls[:at], replace(call, arguments=arguments), *calls[at + 1 :])
     if content is message.content and extra == message.extra and calls is message.tool_calls:
         return message
     return replace(message, content=content, extra=extra, tool_calls=calls)

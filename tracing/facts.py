@@ -47,12 +47,6 @@ class RunEnded(NamedTuple):
     redacted: int | None
 
 
-class Said(NamedTuple):
-    """A message was added to a history."""
-
-    link: Link
-
-
 class Asked(NamedTuple):
     run_id: str
     number: int
@@ -161,4 +155,5 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+Fact = RunStarted | RunEnded | Link | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+"""A link of a chain tells that a message was added to a history."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent.canonical import encodable
-from tracing.secret_kinds import DEFAULTS
+from tracing.secret_kinds import DEFAULTS, Group
 
 VERSION = 1
 MAX_CUTS = 1000
@@ -45,7 +45,7 @@ class Redaction:
         self._patterns = dict(patterns or {})
         self._defaults = defaults
         own = tuple((kind, _compiled(kind, pattern)) for kind, pattern in self._patterns.items())
-        self._groups = (((lambda _: True), own),) * bool(own) + DEFAULTS * defaults
+        self._groups: tuple[Group, ...] = (("", bool, own),) * bool(own) + DEFAULTS * defaults
         self._cuts: dict[str, tuple[Span, ...]] = {}
         self._lock = threading.Lock()  # the cuts, which all runs of a recorder share
 
@@ -78,8 +78,8 @@ class Redaction:
     def find(self, text: str) -> list[Span]:
         """The secrets in `text`, kind by kind; they may overlap."""
         found: list[Span] = []
-        for hint, rules in self._groups:
-            if hint(text):
+        for sign, hint, rules in self._groups:
+            if sign in text and hint(text):
                 for kind, pattern in rules:
                     found += [Span(start, end, kind, text[start:end]) for start, end in _found(pattern, text)]
         return found
@@ -100,6 +100,8 @@ class Redactor:
 
     def __init__(self, policy: Redaction) -> None:
         self._policy = policy
+        self._plain = ""
+        """The last text that had no secret."""
         self._markers: dict[str, str] = {}
         self._highest = 0
         self._lock = threading.Lock()  # the numbers: tools in threads are recorded too
@@ -112,12 +114,15 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` without its secrets, and the very same object where it has none."""
         cut = self._policy.remembered(text)
+        if text is self._plain and not cut:
+            return text
         if "#" in text and "[redacted:" in text:
             with self._lock:
                 self._highest = max([self._highest, *(int(marker[1]) for marker in _MARKER.finditer(text))])
         for _ in range(MAX_PASSES):
             found = self._policy.find(text)
             if not found and not cut:
+                self._plain = text
                 break
             with self._lock:
                 text = "".join(self._parts(text, _merged(text, [*cut, *found])))

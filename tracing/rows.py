@@ -56,10 +56,10 @@ class Rows:
         self._runs: dict[str, int] = {}
         self._process: int | None = None
         self._new: list[tuple[dict[Any, int], Any]] = []
-        self._write: dict[type, Callable[[Any], None]] = {
+        self.write: dict[type, Callable[[Any], None]] = {
             facts.RunStarted: self._run_started,
             facts.RunEnded: self._run_ended,
-            facts.Said: self._said,
+            Link: self._said,
             facts.Asked: self._asked,
             facts.Answered: self._answered,
             facts.Priced: self._priced,
@@ -69,9 +69,6 @@ class Rows:
             facts.SpanEnded: self._span_ended,
             facts.Logged: self._logged,
         }
-
-    def write(self, fact: facts.Fact) -> None:
-        self._write[type(fact)](fact)
 
     def committed(self) -> None:
         self._new.clear()
@@ -126,10 +123,12 @@ class Rows:
         )  # fmt: skip
         self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
-    def _said(self, fact: facts.Said) -> None:
-        link = fact.link
+    def _said(self, link: Link) -> None:
         if link.hash not in self._messages:
-            self._insert_message(link)
+            parent = None if link.parent is None else self._message(link.parent)
+            body = None if link.body is None else self._body(link.body)
+            row = self._insert("message", _MESSAGE, (link.hash, parent, link.depth, link.role, body, link.envelope))
+            self._remember(self._messages, link.hash, row)
 
     def _asked(self, fact: facts.Asked) -> None:
         self.connection.execute(
@@ -147,10 +146,11 @@ class Rows:
         self.connection.execute(
             _CHAT_END,
             (
-                fact.end_ns, fact.duration_ns, _clean(fact.error), _clean(fact.response_model), _clean(fact.finish),
-                _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.cache_write), _int(fact.reasoning),
-                response, raw, fact.attempts, fact.first_token_ns, _clean(fact.tier), fact.attrs, fact.cost, fact.price, self._run(fact.run_id),
-                fact.number,
+                fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
+                fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
+                *map(_int, (fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning)),
+                response, raw, fact.attempts, fact.first_token_ns, fact.tier and _clean(fact.tier), fact.attrs, fact.cost,
+                fact.price, self._run(fact.run_id), fact.number,
             ),
         )  # fmt: skip
 
@@ -203,12 +203,6 @@ class Rows:
             row = self._insert("body", _BODY, (body.hash, text, raw))
             self._remember(self._bodies, body.hash, row)
         return row
-
-    def _insert_message(self, link: Link) -> None:
-        parent = None if link.parent is None else self._message(link.parent)
-        body = None if link.body is None else self._body(link.body)
-        row = self._insert("message", _MESSAGE, (link.hash, parent, link.depth, link.role, body, link.envelope))
-        self._remember(self._messages, link.hash, row)
 
     def _insert(self, table: str, statement: str, values: tuple[Any, ...]) -> int:
         cursor = self.connection.execute(statement, values)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opentelemetry.trace import Span
 from structlog.contextvars import get_contextvars
 
 from agent.agents import Agent
@@ -33,13 +32,13 @@ from agent.values import (
     charged,
 )
 from tracing import events, facts, genai
-from tracing.chain import Body, Chain, body_of
+from tracing.chain import Body, Chain, Link, body_of
 from tracing.cleaning import clean_json, clean_raw
 from tracing.errors import warn
 from tracing.events import Event
-from tracing.facts import Fact, Said
+from tracing.facts import Fact
 from tracing.instruments import Instruments, Labels, Origin
-from tracing.place import Inside, OpenCall, Place, here
+from tracing.place import OpenCall, Place, here
 from tracing.pricer import Ended, price_at_once
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
@@ -79,18 +78,18 @@ class RunTrace:
         self._settings = body_of(clean_json(to_text(agent.settings), self._clean))
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = self._tools_body(agent.tools.schemas)
-        said = [Said(link) for link in self._chain.extend(opening)]
+        said = self._chain.extend(opening)
         self._bound = get_contextvars()
 
         above = here.get()
         now = self._clock.wall_ns()
-        self._span = self._spans.start(
+        self._span, self.span_id = self._spans.start(
             f"invoke_agent {agent.name}",
             caller := caller_span(),
             now,
             lambda: genai.agent_attributes(agent.name, model.name, labels.session, self.run_id),
         )
-        self.trace_id, self.span_id = trace_id(self._span), span_id(self._span)
+        self.trace_id = trace_id(self._span)
         attrs: dict[str, Any] = {
             "metadata": labels.metadata,
             "version": labels.version,
@@ -100,8 +99,8 @@ class RunTrace:
             "source": labels.source,
             "redaction": redaction and redaction.to_plain(),
         }
-        if above is not None and caller is not None and span_id(caller) != above.span:
-            attrs["under"] = above.span.hex()  # the call whose tool started this run within a span of its own
+        if above is not None and caller is not None and span_id(caller) != above.span_id:
+            attrs["under"] = above.span_id.hex()  # the call whose tool started this run within a span of its own
         attrs = {key: value for key, value in attrs.items() if value}
         parent_run = origin.parent_run or (None if above is None else above.trace.run_id)
         started = facts.RunStarted(
@@ -139,7 +138,7 @@ class RunTrace:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Makes the run the place where the code is; the run ends with the block, however that ends."""
-        with Inside(Place(self, self.span_id, None), self._span):
+        with Place(self, self._span, self.span_id, None):
             try:
                 yield
             except BaseException as error:
@@ -149,21 +148,25 @@ class RunTrace:
     # Model calls
 
     def asked(self, request: Request, model: ModelInfo) -> OpenCall:
-        self._declined(request.messages)
-        said = [Said(link) for link in self._chain.extend(request.messages)]
+        if self._unrun:
+            self._declined(request.messages)
+        said = self._chain.extend(request.messages)
         now = self._clock.wall_ns()
-        name = f"chat {model.name}"
-        span = self._spans.start(name, self._span, now, lambda: genai.request_attributes(model), CLIENT)
-        call = self._open(span, request.step, model.name, model.provider, now)
+        span, own = self._spans.start(
+            f"chat {model.name}", self._span, now, lambda: genai.request_attributes(model), CLIENT
+        )
+        call = OpenCall(
+            self, span, own, request.step, next(self._numbers), model.name, model.provider, now, self._clock.monotonic_ns()
+        )  # fmt: skip
         if request.tools is not self._schemas:
             self._tools = self._tools_body(request.tools)
         tip = self._tip()
         assert tip is not None
         asked = facts.Asked(
-            self.run_id, call.number, call.place.span, self.span_id, request.step, now, model.name, model.provider,
+            self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        self._put(said, asked)
+        self._write([*said, asked])
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
@@ -171,16 +174,15 @@ class RunTrace:
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
         usage = response.spent
-        said = [Said(link) for link in self._chain.extend((*request.messages, response.message))]
+        said = self._chain.extend((*request.messages, response.message))
         self._usages.append(usage)
-        self._open_tools = len(response.calls)
-        self._unrun_of = len(response.calls)
+        self._open_tools = self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
         ended = self._answered(call, None, usage, response, self._tip(), body, response.charges)
-        self._put(said, ended, linger=True)
+        self._write([*said, ended], linger=True)
         self._price(call, ended, response.usage, response.charges)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
@@ -192,7 +194,7 @@ class RunTrace:
         spent = charged(charges or ())
         self._charged += spent
         ended = self._answered(call, self._clean(_said(error)), spent, None, None, None, charges)
-        self._put((), ended)
+        self._write((ended,))
         self._price(call, ended, Usage() if charges is None else None, charges or ())
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, None), call)
@@ -205,7 +207,7 @@ class RunTrace:
         elif isinstance(what, Retried):
             call.attempts += 1
             fields = {"step": call.step, "attempt": what.attempt, "error": self._clean(what.error)}
-            self.logged("warning", "model.retried", fields, call.place)
+            self.logged("warning", "model.retried", fields, call)
             self._tell(events.Event("warning", "model.retried", fields), call)
 
     # Tool calls
@@ -213,15 +215,18 @@ class RunTrace:
     def called(self, tool_call: ToolCall) -> OpenCall:
         tool_call = self._cleaned(tool_call)
         now = self._clock.wall_ns()
-        name = f"execute_tool {tool_call.name}"
-        span = self._spans.start(name, self._span, now, lambda: genai.tool_attributes(tool_call))
-        call = self._open(span, tool_call.step, tool_call.name)
+        span, own = self._spans.start(
+            f"execute_tool {tool_call.name}", self._span, now, lambda: genai.tool_attributes(tool_call)
+        )
+        call = OpenCall(
+            self, span, own, tool_call.step, next(self._numbers), tool_call.name, "", now, self._clock.monotonic_ns()
+        )
         self._unrun.pop(tool_call.index, None)
         called = facts.Called(
-            self.run_id, call.number, call.place.span, self.span_id, tool_call.step, tool_call.index, now,
+            self.run_id, call.number, own, self.span_id, tool_call.step, tool_call.index, now,
             tool_call.name, tool_call.id, tool_call.arguments,
         )  # fmt: skip
-        self._put((), called)
+        self._write((called,))
         if self._log is not None:
             self._tell(events.tool_called(tool_call), call)
         return call
@@ -242,7 +247,7 @@ class RunTrace:
         )  # fmt: skip
         self._open_tools -= 1
         # The last one of a step is followed at once by the next request or the run's end.
-        self._put((), ended, linger=self._open_tools == 0)
+        self._write((ended,), linger=self._open_tools == 0)
         if self._log is not None:
             self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
@@ -251,7 +256,7 @@ class RunTrace:
         ended = facts.Returned(
             self.run_id, call.number, self._clock.wall_ns(), self._since(call), self._clean(_said(error)), None, None, None, False
         )  # fmt: skip
-        self._put((), ended)
+        self._write((ended,))
         if self._log is not None:
             self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
@@ -267,33 +272,33 @@ class RunTrace:
     def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
         """A line that was logged within the run."""
         now = self._clock.wall_ns()
-        self._put((), facts.Logged(self.run_id, place.span, place.step, now, level, self._clean(name),
-                                   clean_json(column_text(fields), self._clean)))  # fmt: skip
+        line = clean_json(column_text(fields), self._clean)
+        self._write((facts.Logged(self.run_id, place.span_id, place.step, now, level, self._clean(name), line),))
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
         number = next(self._numbers)
-        self._put((), facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, self._clean(name)))
+        self._write((facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, self._clean(name)),))
         return number
 
     def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
         attrs = clean_json(column_text(attributes), self._clean) if attributes else None
         error = error and self._clean(error)
-        self._put((), facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs))
+        self._write((facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs),))
 
     # The end
 
     def finished(self, result: Result) -> None:
         self._declined(result.messages)
-        said = [Said(link) for link in self._chain.extend(result.messages)]
+        said = self._chain.extend(result.messages)
         answer = None if result.answer is None else body_of(self._clean(result.answer))
         self._end(said, result.stop, None, answer, result.stats)
 
     def _failed(self, error: BaseException) -> None:
         cancelled = isinstance(error, CANCELLING)
-        said = []
+        said: list[Link] = []
         # Another run's error may come through a tool or `on_step`: its history is not this one's.
         if isinstance(error, ModelError) and self._chain.goes_on(error.result.messages):
-            said = [Said(link) for link in self._chain.extend(error.result.messages)]
+            said = self._chain.extend(error.result.messages)
             error = error.__cause__ or error
         self._end(
             said,
@@ -311,15 +316,11 @@ class RunTrace:
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
             0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
-        self._put(said, ended)
+        self._write([*said, ended])
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
     # Helpers
-
-    def _open(self, span: Span, step: int, name: str, provider: str = "", at_ns: int = 0) -> OpenCall:
-        place = Place(self, span_id(span), step)
-        return OpenCall(next(self._numbers), span, place, self._clock.monotonic_ns(), step, name, provider, at_ns)
 
     def _price(self, call: OpenCall, ended: facts.Answered, usage: Usage | None, charges: tuple[Charge, ...]) -> None:
         if ended.price is None:
@@ -355,9 +356,6 @@ class RunTrace:
     def _since(self, call: OpenCall) -> int:
         return self._clock.monotonic_ns() - call.start_ns
 
-    def _put(self, said: Sequence[Fact], fact: Fact, *, linger: bool = False) -> None:
-        self._write((*said, fact), linger=linger)
-
     def _tip(self) -> bytes | None:
         return self._chain.tip and self._chain.tip.hash
 
@@ -372,7 +370,7 @@ class RunTrace:
     def _tell(self, event: Event, call: OpenCall | None = None) -> None:
         if self._log is None:
             return
-        span = self.span_id if call is None else call.place.span
+        span = self.span_id if call is None else call.span_id
         ids = {"run_id": self.run_id, "trace_id": self.trace_id.hex(), "span_id": span.hex()}
         try:
             self._log(event.level, event.name, {**self._bound, **ids, **event.fields})

@@ -41,14 +41,14 @@ class Spans:
         start_ns: int,
         attributes: Callable[[], Mapping[str, Any]],
         kind: SpanKind = INTERNAL,
-    ) -> Span:
-        """A span under `parent` (None: a new trace). `attributes` is asked only where somebody listens."""
+    ) -> tuple[Span, bytes]:
+        """A span under `parent` (None: a new trace), and its id. `attributes` is asked only where somebody listens."""
         if self._tracer is not None and (span := self._real(name, parent, start_ns, attributes, kind)) is not None:
-            return span
+            return span, span_id(span)
         # No listener, or OTEL_SDK_DISABLED: the ids are ours all the same.
-        trace_id = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context().trace_id
-        span_id = int.from_bytes(self._ids.new(8), "big")
-        return NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
+        trace = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context()[0]
+        own = self._ids.new(8)
+        return NonRecordingSpan(SpanContext(trace, int.from_bytes(own, "big"), False, _SAMPLED)), own
 
     def _real(
         self,
@@ -71,7 +71,7 @@ class Spans:
         return span if span.is_recording() else None  # disabled, the SDK gives back the parent's context
 
     def end(self, span: Span, end_ns: int, error: str | None, attributes: Callable[[], Mapping[str, Any]]) -> None:
-        if not span.is_recording():
+        if self._tracer is None or not span.is_recording():
             return
         try:
             span.set_attributes({key: value for key, value in attributes().items() if value is not None})

@@ -3,7 +3,6 @@
 from agent.messages import ToolCall
 from agent.ports import FirstToken, Model, ModelInfo, Retried, Tell, TextDelta, Tools
 from agent.values import Observation, Request, Response, ToolSchema
-from tracing.place import Inside
 from tracing.run_trace import RunTrace
 
 
@@ -25,7 +24,7 @@ class TracedModel:
             tell(what)
 
         try:
-            with Inside(call.place, call.span):
+            with call:
                 response = (await self._model.respond(request, overhear)).checked()
         except BaseException as error:
             trace.ask_failed(call, error)
@@ -46,7 +45,7 @@ class TracedTools:
     async def call(self, tool_call: ToolCall) -> Observation:
         call = self._trace.called(tool_call)
         try:
-            with Inside(call.place, call.span):
+            with call:
                 observation = await self._tools.call(tool_call)
         except BaseException as error:
             self._trace.call_failed(call, tool_call, error)

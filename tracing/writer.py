@@ -122,7 +122,7 @@ class Writer:
         if not self._pending:
             return
         try:
-            rows = self._open()
+            rows = self._rows or self._open()
             self._transact(rows, self._pending)
             self._pending.clear()
         except sqlite3.OperationalError as error:
@@ -134,11 +134,11 @@ class Writer:
                 self._one_by_one(self._rows)
 
     def _transact(self, rows: Rows, facts: Iterable[Fact]) -> None:
-        execute = rows.connection.execute
+        execute, write = rows.connection.execute, rows.write
         execute("begin immediate")
         try:
             for fact in facts:
-                rows.write(fact)
+                write[type(fact)](fact)
             execute("commit")
         except BaseException:
             rows.rolled_back()
