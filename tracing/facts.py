@@ -47,6 +47,13 @@ class RunEnded(NamedTuple):
     redacted: int | None
 
 
+class Said(NamedTuple):
+    """Messages were added to the history of a run, in this order."""
+
+    run_id: str
+    links: tuple[Link, ...]
+
+
 class Asked(NamedTuple):
     run_id: str
     number: int
@@ -155,5 +162,4 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Link | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
-"""A link of a chain tells that a message was added to a history."""
+Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged

@@ -43,8 +43,26 @@ def m003_costs(db: Database) -> None:
     )
     db.execute("create index run_apart on run(id) where kind<>'live' or imported_ns is not null")
     db.execute("create index call_unpriced on span(run) where kind=1 and end_ns is not null and price is null")
-    _views(db)
     db.execute("pragma user_version=3")
+
+
+@migrations()
+def m004_fewer_pages(db: Database) -> None:
+    """An index is a page more to write in every transaction. Of messages only those are in one that are nothing but
+    text (see tracing/rows.py), which makes them the only ones that are there once; no query used `tool_time`."""
+    db.execute("drop index tool_time")
+    for name in db.view_names():
+        db.execute(f"drop view {name}")  # or they would be looked through at the renaming
+    db.execute("alter table message rename to message_3")
+    db.execute(
+        "create table message(id integer primary key, hash blob not null, parent int, depth int not null, "
+        "role text not null, body int, envelope text) strict"
+    )
+    db.execute("insert into message select id, hash, parent, depth, role, body, envelope from message_3")
+    db.execute("drop table message_3")
+    db.execute("create unique index message_plain on message(hash) where envelope is null")
+    _views(db)
+    db.execute("pragma user_version=4")
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -1,6 +1,10 @@
 """From facts to rows: the fixed statements of the hot path, on the raw connection.
 
 Row ids are looked up once and remembered; what was remembered inside a transaction that failed is forgotten with it.
+
+A history that continues another shares its rows. An index knows the messages that are nothing but text: the prompt, the
+questions, the answers; whoever goes on from a finished turn is found by it. The messages between, which call tools and
+answer calls, are in no index, because each entry costs a page of every transaction.
 """
 
 import os
@@ -18,7 +22,16 @@ _REMEMBERED = 4096
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
-_MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
+_MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?)"
+_PLAIN = "select id from message where hash=? and envelope is null"
+_TIP = (
+    "select m.id from message m where m.hash=:hash and m.id in (select start_tip from run where id=:run "
+    "union select request_tip from span where run=:run union select response from span where run=:run)"
+)
+_HISTORY = (
+    "with recursive h(id) as (select tip from run where run_id=? union all select m.parent from h "
+    "join message m on m.id=h.id where m.parent is not null) select m.hash, m.id from h join message m on m.id=h.id"
+)
 _RUN = (
     "insert into run(run_id,trace_id,span_id,parent_span,parent_run,fork_step,kind,session,agent,model,process,start_ns,"
     "question,start_tip,settings,tools,attrs) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -59,7 +72,7 @@ class Rows:
         self.write: dict[type, Callable[[Any], None]] = {
             facts.RunStarted: self._run_started,
             facts.RunEnded: self._run_ended,
-            Link: self._said,
+            facts.Said: self._said,
             facts.Asked: self._asked,
             facts.Answered: self._answered,
             facts.Priced: self._priced,
@@ -74,7 +87,8 @@ class Rows:
         self._new.clear()
         for known in (self._bodies, self._messages):
             if len(known) > _REMEMBERED:
-                known.clear()
+                for key in list(known)[: len(known) // 2]:  # the older ones
+                    del known[key]
 
     def rolled_back(self) -> None:
         for known, key in self._new:
@@ -94,7 +108,7 @@ class Rows:
     def _run_started(self, fact: facts.RunStarted) -> None:
         if self._process is None:
             raise RuntimeError("a run needs its process")
-        tip = None if fact.tip is None else self._message(fact.tip)
+        tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
         row = self.connection.execute(
             _RUN,
             (
@@ -104,6 +118,9 @@ class Rows:
             ),
         ).lastrowid  # fmt: skip
         self._remember(self._runs, fact.run_id, row)
+        if fact.kind != "live":  # it will say again what was said in the run that it comes from
+            for said, message in self.connection.execute(_HISTORY, (fact.parent_run,)).fetchall():
+                self._remember(self._messages, said, message)
         for number, tag in enumerate(fact.tags):
             name, value = f"{fact.run_id}-{number}", _clean(tag)
             sealed = digest((name, fact.run_id, None, None, fact.start_ns, "tag", None, value))
@@ -111,8 +128,8 @@ class Rows:
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
         answer = None if fact.answer is None else self._body(fact.answer)
-        tip = None if fact.tip is None else self._message(fact.tip)
         run = self._run(fact.run_id)
+        tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
         self.connection.execute(
             _RUN_END,
             (
@@ -123,25 +140,36 @@ class Rows:
         )  # fmt: skip
         self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
-    def _said(self, link: Link) -> None:
-        if link.hash not in self._messages:
-            parent = None if link.parent is None else self._message(link.parent)
+    def _said(self, fact: facts.Said) -> None:
+        links = fact.links
+        # From the end: a message that is there already has all before it.
+        new = next((at for at in range(len(links), 0, -1) if self._is_there(links[at - 1])), 0)
+        for link in links[new:]:
+            parent = None if link.parent is None else self._message(link.parent, fact.run_id)
             body = None if link.body is None else self._body(link.body)
-            row = self._insert("message", _MESSAGE, (link.hash, parent, link.depth, link.role, body, link.envelope))
-            self._remember(self._messages, link.hash, row)
+            values = (link.hash, parent, link.depth, link.role, body, link.envelope)
+            self._remember(self._messages, link.hash, self.connection.execute(_MESSAGE, values).lastrowid)
+
+    def _is_there(self, link: Link) -> bool:
+        if link.hash not in self._messages and link.envelope is None:
+            found = self.connection.execute(_PLAIN, (link.hash,)).fetchone()
+            if found is not None:
+                self._remember(self._messages, link.hash, found[0])
+        return link.hash in self._messages
 
     def _asked(self, fact: facts.Asked) -> None:
+        run = self._run(fact.run_id)
         self.connection.execute(
             _CHAT,
             (
-                self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns,
-                _clean(fact.model), fact.provider, self._message(fact.tip), self._body(fact.settings),
-                self._body(fact.tools),
+                run, fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns, _clean(fact.model),
+                fact.provider, self._message(fact.tip, fact.run_id), self._body(fact.settings), self._body(fact.tools),
             ),
         )  # fmt: skip
 
     def _answered(self, fact: facts.Answered) -> None:
-        response = None if fact.response is None else self._message(fact.response)
+        run = self._run(fact.run_id)
+        response = None if fact.response is None else self._message(fact.response, fact.run_id)
         raw = None if fact.raw is None else self._body(fact.raw)
         self.connection.execute(
             _CHAT_END,
@@ -150,7 +178,7 @@ class Rows:
                 fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
                 *map(_int, (fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning)),
                 response, raw, fact.attempts, fact.first_token_ns, fact.tier and _clean(fact.tier), fact.attrs, fact.cost,
-                fact.price, self._run(fact.run_id), fact.number,
+                fact.price, run, fact.number,
             ),
         )  # fmt: skip
 
@@ -200,20 +228,20 @@ class Rows:
         row = self._bodies.get(body.hash)
         if row is None:
             text, raw = readable(body.text)
-            row = self._insert("body", _BODY, (body.hash, text, raw))
+            cursor = self.connection.execute(_BODY, (body.hash, text, raw))
+            row = cursor.lastrowid if cursor.rowcount == 1 else self._find("body", "hash", body.hash)
+            assert row is not None
             self._remember(self._bodies, body.hash, row)
         return row
 
-    def _insert(self, table: str, statement: str, values: tuple[Any, ...]) -> int:
-        cursor = self.connection.execute(statement, values)
-        if cursor.rowcount == 1 and cursor.lastrowid is not None:
-            return cursor.lastrowid
-        return self._find(table, "hash", values[0])
-
-    def _message(self, digest: bytes) -> int:
+    def _message(self, digest: bytes, run_id: str) -> int:
+        """The row of a message of this run."""
         row = self._messages.get(digest)
         if row is None:
-            row = self._find("message", "hash", digest)
+            found = self.connection.execute(_TIP, {"hash": digest, "run": self._run(run_id)}).fetchone()
+            if found is None:
+                raise LookupError("the message that this belongs to was not written")
+            row = int(found[0])
             self._remember(self._messages, digest, row)
         return row
 

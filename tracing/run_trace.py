@@ -7,7 +7,7 @@ the run does.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,6 @@ from tracing.chain import Body, Chain, Link, body_of
 from tracing.cleaning import clean_json, clean_raw
 from tracing.errors import warn
 from tracing.events import Event
-from tracing.facts import Fact
 from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import OpenCall, Place, here
 from tracing.pricer import Ended, price_at_once
@@ -78,7 +77,7 @@ class RunTrace:
         self._settings = body_of(clean_json(to_text(agent.settings), self._clean))
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = self._tools_body(agent.tools.schemas)
-        said = self._chain.extend(opening)
+        said = facts.Said(self.run_id, self._chain.extend(opening))
         self._bound = get_contextvars()
 
         above = here.get()
@@ -122,7 +121,7 @@ class RunTrace:
             clean_json(column_text(attrs), self._clean),
             tuple(map(self._clean, labels.tags)),
         )
-        self._write([*said, started])
+        self._write((said, started))
         self._tell(events.run_started(agent.name, model.name, started.session, started.kind))
 
     @property
@@ -150,7 +149,7 @@ class RunTrace:
     def asked(self, request: Request, model: ModelInfo) -> OpenCall:
         if self._unrun:
             self._declined(request.messages)
-        said = self._chain.extend(request.messages)
+        said = facts.Said(self.run_id, self._chain.extend(request.messages))
         now = self._clock.wall_ns()
         span, own = self._spans.start(
             f"chat {model.name}", self._span, now, lambda: genai.request_attributes(model), CLIENT
@@ -166,7 +165,7 @@ class RunTrace:
             self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        self._write([*said, asked])
+        self._write((said, asked))
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
@@ -174,7 +173,7 @@ class RunTrace:
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
         usage = response.spent
-        said = self._chain.extend((*request.messages, response.message))
+        said = facts.Said(self.run_id, self._chain.extend((*request.messages, response.message)))
         self._usages.append(usage)
         self._open_tools = self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
@@ -182,7 +181,7 @@ class RunTrace:
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
         ended = self._answered(call, None, usage, response, self._tip(), body, response.charges)
-        self._write([*said, ended], linger=True)
+        self._write((said, ended), linger=True)
         self._price(call, ended, response.usage, response.charges)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
@@ -295,7 +294,7 @@ class RunTrace:
 
     def _failed(self, error: BaseException) -> None:
         cancelled = isinstance(error, CANCELLING)
-        said: list[Link] = []
+        said: tuple[Link, ...] = ()
         # Another run's error may come through a tool or `on_step`: its history is not this one's.
         if isinstance(error, ModelError) and self._chain.goes_on(error.result.messages):
             said = self._chain.extend(error.result.messages)
@@ -308,7 +307,7 @@ class RunTrace:
             self.totals,
         )
 
-    def _end(self, said: Sequence[Fact], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
+    def _end(self, said: tuple[Link, ...], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
         usage, now = totals.usage, self._clock.wall_ns()
         duration = self._clock.monotonic_ns() - self._start_ns
         ended = facts.RunEnded(
@@ -316,7 +315,7 @@ class RunTrace:
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
             0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
-        self._write([*said, ended])
+        self._write((facts.Said(self.run_id, said), ended) if said else (ended,))
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 

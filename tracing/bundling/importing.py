@@ -22,7 +22,8 @@ def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
 # A text that a prune took comes back with a bundle that has it.
 _BODY = _insert("body", ("hash", "text", "raw", "gone"), " on conflict(hash) do update set "
                 "text=excluded.text, raw=excluded.raw, gone=null where body.gone is not null and excluded.gone is null")  # fmt: skip
-_MESSAGE = _insert("message", ("hash", "parent", "depth", "role", "body", "envelope"), " on conflict(hash) do nothing")
+_MESSAGE = _insert("message", ("hash", "parent", "depth", "role", "body", "envelope"))
+_PLAIN = "select id from message where hash=? and envelope is null"
 _RUN = _insert("run", (*RUN, "process", "imported_ns"))
 _SPAN = _insert("span", ("run", *SPAN))
 _EVENT = _insert("event", ("run", *EVENT))
@@ -39,6 +40,16 @@ class Imported(NamedTuple):
     new: int
     known: int
     """Those that were there already, the same."""
+
+
+class _Said(NamedTuple):
+    """A message of the bundle."""
+
+    parent: bytes | None
+    depth: int
+    role: str
+    body: int | None
+    envelope: str | None
 
 
 class _Current(NamedTuple):
@@ -60,8 +71,9 @@ class Importer:
         self._connection = connection
         self._now_ns = now_ns
         self._bodies: dict[bytes, int] = {}
-        self._messages: dict[bytes, tuple[int, int]] = {}
-        """Row id and depth by hash."""
+        self._messages: dict[bytes, _Said] = {}
+        self._rows: dict[bytes, int] = {}
+        """Row ids of messages that a new run needs, by hash."""
         self._new = self._known = 0
         self._current: _Current | None = None
 
@@ -105,27 +117,22 @@ class Importer:
                 raise Refused("the text is not what its hash names")
             text, raw = readable(exact.decode("utf-8", "surrogatepass"))
         self._connection.execute(_BODY, (digest, text, raw, 1 if "gone" in fields else None))
-        self._bodies[digest] = self._row_of("body", digest)
+        (self._bodies[digest],) = self._connection.execute("select id from body where hash=?", (digest,)).fetchone()
 
     def _message(self, fields: Fields) -> None:
         digest = bytes.fromhex(fields["hash"])
         if digest in self._messages:
             raise Refused("this message came before")
         above, body = _digest(fields, "parent"), _digest(fields, "body")
-        parent, depth = (None, -1) if above is None else self._messages.get(above, (None, -1))
-        if above is not None and parent is None:
+        if above is not None and above not in self._messages:
             raise Refused("message.parent names a message that no line before has")
+        depth = 0 if above is None else self._messages[above].depth + 1
         row = None if body is None else self._body_row("message", "body", fields)
         role, envelope = fields["role"], fields.get("envelope")
-        if hash_of(above, role, body, envelope) != digest or fields["depth"] != depth + 1:
+        if hash_of(above, role, body, envelope) != digest or fields["depth"] != depth:
             raise Refused("the message is not what its hash names")
         self._object("message", "envelope", fields)
-        self._connection.execute(_MESSAGE, (digest, parent, depth + 1, role, row, envelope))
-        self._messages[digest] = self._row_of("message", digest), depth + 1
-
-    def _row_of(self, table: str, digest: bytes) -> int:
-        (row,) = self._connection.execute(f"select id from {table} where hash=?", (digest,)).fetchone()  # noqa: S608
-        return int(row)
+        self._messages[digest] = _Said(above, depth, role, row, envelope)
 
     def _body_row(self, kind: str, name: str, fields: Fields) -> int:
         row = self._bodies.get(bytes.fromhex(fields[name]))
@@ -134,10 +141,27 @@ class Importer:
         return row
 
     def _message_row(self, kind: str, name: str, fields: Fields) -> int:
-        row, _ = self._messages.get(bytes.fromhex(fields[name]), (None, 0))
-        if row is None:
+        digest = bytes.fromhex(fields[name])
+        if digest not in self._messages:
             raise Refused(f"{kind}.{name} names a message that no line before has")
-        return row
+        new = []
+        above: bytes | None = digest
+        while above is not None and not self._is_there(above):
+            new.append(above)
+            above = self._messages[above].parent
+        for one in reversed(new):
+            parent, *said = self._messages[one]
+            row = self._connection.execute(_MESSAGE, (one, parent and self._rows[parent], *said)).lastrowid
+            assert row is not None
+            self._rows[one] = row
+        return self._rows[digest]
+
+    def _is_there(self, digest: bytes) -> bool:
+        if digest not in self._rows and self._messages[digest].envelope is None:
+            found = self._connection.execute(_PLAIN, (digest,)).fetchone()
+            if found is not None:
+                self._rows[digest] = found[0]
+        return digest in self._rows
 
     def _object(self, kind: str, name: str, fields: Fields) -> None:
         """Views read these columns with SQLite's functions, and one that is no JSON would fail them for every run."""
