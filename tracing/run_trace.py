@@ -19,6 +19,7 @@ from agent.errors import ModelError, described
 from agent.limits import as_plain as limits_as_plain
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
+from agent.pricing import OURS
 from agent.values import (
     Charge,
     Observation,
@@ -165,7 +166,8 @@ class RunTrace:
             self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        self._write((said, asked))
+        # A model of ours answers at once, without code that is not ours, and may take the record along.
+        self._write((said, asked), linger=model.provider == OURS)
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
