@@ -11,6 +11,8 @@ from tracing.chain import Body, Link
 
 class RunStarted(NamedTuple):
     run_id: str
+    said: tuple[Link, ...]
+    """Here and below: the messages that were added to the history, in order."""
     trace_id: bytes
     span_id: bytes
     parent_span: bytes | None
@@ -31,6 +33,7 @@ class RunStarted(NamedTuple):
 
 class RunEnded(NamedTuple):
     run_id: str
+    said: tuple[Link, ...]
     end_ns: int
     duration_ns: int
     stop: str
@@ -47,15 +50,9 @@ class RunEnded(NamedTuple):
     redacted: int | None
 
 
-class Said(NamedTuple):
-    """Messages were added to the history of a run, in this order."""
-
-    run_id: str
-    links: tuple[Link, ...]
-
-
 class Asked(NamedTuple):
     run_id: str
+    said: tuple[Link, ...]
     number: int
     span_id: bytes
     parent_id: bytes
@@ -72,6 +69,7 @@ class Answered(NamedTuple):
     """A model call ended; with `error`, without an answer."""
 
     run_id: str
+    said: tuple[Link, ...]
     number: int
     end_ns: int
     duration_ns: int
@@ -162,4 +160,4 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+Fact = RunStarted | RunEnded | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged

@@ -41,14 +41,14 @@ _RUN_END = (
     "reasoning=?,unreported=?,redacted=? where id=?"
 )
 _SEAL = "update run set seal=? where id=?"
-_CHAT = (
-    "insert into span(run,n,span_id,parent_id,kind,step,start_ns,name,model,provider,request_tip,settings,tools) "
-    "values(?,?,?,?,1,?,?,'chat',?,?,?,?,?)"
+_CHAT_START = "run,n,span_id,parent_id,step,start_ns,model,provider,request_tip,settings,tools"
+_CHAT_RESULT = (
+    "end_ns,duration_ns,error,response_model,finish,inp,out,cached,cache_write,reasoning,response,raw,attempts,"
+    "first_token_ns,tier,attrs,cost,price"
 )
-_CHAT_END = (
-    "update span set end_ns=?,duration_ns=?,error=?,response_model=?,finish=?,inp=?,out=?,cached=?,cache_write=?,"
-    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=?,tier=?,attrs=?,cost=?,price=? where run=? and n=?"
-)
+_CHAT = f"insert into span(kind,name,{_CHAT_START}) values(1,'chat'{',?' * 11})"
+_CHAT_END = f"update span set {_CHAT_RESULT.replace(',', '=?,')}=? where run=? and n=?"  # noqa: S608
+_CHAT_WHOLE = f"insert into span(kind,name,{_CHAT_START},{_CHAT_RESULT}) values(1,'chat'{',?' * 29})"
 _PRICE = "update span set cost=?,price=? where run=? and n=? and price is null"
 _TOOL = "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
 _TOOL_END = "update span set end_ns=?,duration_ns=?,error=?,result=?,whole=?,chars=?,truncated=? where run=? and n=?"
@@ -69,10 +69,11 @@ class Rows:
         self._runs: dict[str, int] = {}
         self._process: int | None = None
         self._new: list[tuple[dict[Any, int], Any]] = []
+        self._begun: dict[tuple[str, int], tuple[Any, ...]] = {}
+        """Model calls that began in this transaction: with their end, most of them are one row."""
         self.write: dict[type, Callable[[Any], None]] = {
             facts.RunStarted: self._run_started,
             facts.RunEnded: self._run_ended,
-            facts.Said: self._said,
             facts.Asked: self._asked,
             facts.Answered: self._answered,
             facts.Priced: self._priced,
@@ -82,6 +83,12 @@ class Rows:
             facts.SpanEnded: self._span_ended,
             facts.Logged: self._logged,
         }
+
+    def complete(self) -> None:
+        """Before the end of a transaction."""
+        for values in self._begun.values():
+            self.connection.execute(_CHAT, values)
+        self._begun.clear()
 
     def committed(self) -> None:
         self._new.clear()
@@ -94,6 +101,7 @@ class Rows:
         for known, key in self._new:
             known.pop(key, None)
         self._new.clear()
+        self._begun.clear()
 
     def process_started(self, time_ns: int) -> None:
         pid = os.getpid()
@@ -108,6 +116,7 @@ class Rows:
     def _run_started(self, fact: facts.RunStarted) -> None:
         if self._process is None:
             raise RuntimeError("a run needs its process")
+        self._say(fact)
         tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
         row = self.connection.execute(
             _RUN,
@@ -127,6 +136,8 @@ class Rows:
             self.connection.execute(_TAG, (name, fact.run_id, fact.start_ns, value, sealed))
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
+        self._say(fact)
+        self.complete()
         answer = None if fact.answer is None else self._body(fact.answer)
         run = self._run(fact.run_id)
         tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
@@ -140,8 +151,8 @@ class Rows:
         )  # fmt: skip
         self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
-    def _said(self, fact: facts.Said) -> None:
-        links = fact.links
+    def _say(self, fact: facts.RunStarted | facts.RunEnded | facts.Asked | facts.Answered) -> None:
+        links = fact.said
         # From the end: a message that is there already has all before it.
         new = next((at for at in range(len(links), 0, -1) if self._is_there(links[at - 1])), 0)
         for link in links[new:]:
@@ -158,29 +169,28 @@ class Rows:
         return link.hash in self._messages
 
     def _asked(self, fact: facts.Asked) -> None:
-        run = self._run(fact.run_id)
-        self.connection.execute(
-            _CHAT,
-            (
-                run, fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns, _clean(fact.model),
-                fact.provider, self._message(fact.tip, fact.run_id), self._body(fact.settings), self._body(fact.tools),
-            ),
+        self._say(fact)
+        self._begun[fact.run_id, fact.number] = (
+            self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns,
+            _clean(fact.model), fact.provider, self._message(fact.tip, fact.run_id), self._body(fact.settings),
+            self._body(fact.tools),
         )  # fmt: skip
 
     def _answered(self, fact: facts.Answered) -> None:
-        run = self._run(fact.run_id)
-        response = None if fact.response is None else self._message(fact.response, fact.run_id)
-        raw = None if fact.raw is None else self._body(fact.raw)
-        self.connection.execute(
-            _CHAT_END,
-            (
-                fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
-                fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
-                *map(_int, (fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning)),
-                response, raw, fact.attempts, fact.first_token_ns, fact.tier and _clean(fact.tier), fact.attrs, fact.cost,
-                fact.price, run, fact.number,
-            ),
+        self._say(fact)
+        result = (
+            fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
+            fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
+            *map(_int, (fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning)),
+            None if fact.response is None else self._message(fact.response, fact.run_id),
+            None if fact.raw is None else self._body(fact.raw), fact.attempts, fact.first_token_ns,
+            fact.tier and _clean(fact.tier), fact.attrs, fact.cost, fact.price,
         )  # fmt: skip
+        begun = self._begun.pop((fact.run_id, fact.number), None)
+        if begun is None:
+            self.connection.execute(_CHAT_END, (*result, self._run(fact.run_id), fact.number))
+        else:
+            self.connection.execute(_CHAT_WHOLE, (*begun, *result))
 
     def _priced(self, fact: facts.Priced) -> None:
         self.connection.execute(_PRICE, (_int(fact.cost), _clean(fact.price), self._run(fact.run_id), fact.number))

@@ -19,7 +19,6 @@ from agent.errors import ModelError, described
 from agent.limits import as_plain as limits_as_plain
 from agent.messages import Message, ToolCall
 from agent.ports import FirstToken, ModelInfo, Retried, TextDelta
-from agent.pricing import OURS
 from agent.values import (
     Charge,
     Observation,
@@ -78,7 +77,7 @@ class RunTrace:
         self._settings = body_of(clean_json(to_text(agent.settings), self._clean))
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = self._tools_body(agent.tools.schemas)
-        said = facts.Said(self.run_id, self._chain.extend(opening))
+        said = self._chain.extend(opening)
         self._bound = get_contextvars()
 
         above = here.get()
@@ -105,6 +104,7 @@ class RunTrace:
         parent_run = origin.parent_run or (None if above is None else above.trace.run_id)
         started = facts.RunStarted(
             self.run_id,
+            said,
             self.trace_id,
             self.span_id,
             None if caller is None else span_id(caller),
@@ -122,7 +122,7 @@ class RunTrace:
             clean_json(column_text(attrs), self._clean),
             tuple(map(self._clean, labels.tags)),
         )
-        self._write((said, started))
+        self._write((started,))
         self._tell(events.run_started(agent.name, model.name, started.session, started.kind))
 
     @property
@@ -147,10 +147,11 @@ class RunTrace:
 
     # Model calls
 
-    def asked(self, request: Request, model: ModelInfo) -> OpenCall:
+    def asked(self, request: Request, model: ModelInfo, *, at_once: bool) -> OpenCall:
+        """`at_once`: the answer follows without any foreign code, and can take the record of the request along."""
         if self._unrun:
             self._declined(request.messages)
-        said = facts.Said(self.run_id, self._chain.extend(request.messages))
+        said = self._chain.extend(request.messages)
         now = self._clock.wall_ns()
         span, own = self._spans.start(
             f"chat {model.name}", self._span, now, lambda: genai.request_attributes(model), CLIENT
@@ -163,11 +164,10 @@ class RunTrace:
         tip = self._tip()
         assert tip is not None
         asked = facts.Asked(
-            self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
+            self.run_id, said, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        # A model of ours answers at once, without code that is not ours, and may take the record along.
-        self._write((said, asked), linger=model.provider == OURS)
+        self._write((asked,), linger=at_once)
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
@@ -175,15 +175,15 @@ class RunTrace:
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
         usage = response.spent
-        said = facts.Said(self.run_id, self._chain.extend((*request.messages, response.message)))
+        said = self._chain.extend((*request.messages, response.message))
         self._usages.append(usage)
         self._open_tools = self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
-        ended = self._answered(call, None, usage, response, self._tip(), body, response.charges)
-        self._write((said, ended), linger=True)
+        ended = self._answered(call, None, usage, response, body, response.charges, said)
+        self._write((ended,), linger=True)
         self._price(call, ended, response.usage, response.charges)
         if self._log is not None:
             self._tell(events.model_answered(call.step, call.name, ended, response), call)
@@ -194,7 +194,7 @@ class RunTrace:
         charges: tuple[Charge, ...] | None = getattr(error, "charges", None)
         spent = charged(charges or ())
         self._charged += spent
-        ended = self._answered(call, self._clean(_said(error)), spent, None, None, None, charges)
+        ended = self._answered(call, self._clean(_said(error)), spent, None, None, charges)
         self._write((ended,))
         self._price(call, ended, Usage() if charges is None else None, charges or ())
         if self._log is not None:
@@ -313,11 +313,11 @@ class RunTrace:
         usage, now = totals.usage, self._clock.wall_ns()
         duration = self._clock.monotonic_ns() - self._start_ns
         ended = facts.RunEnded(
-            self.run_id, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
+            self.run_id, said, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
             0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
-        self._write((facts.Said(self.run_id, said), ended) if said else (ended,))
+        self._write((ended,))
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
@@ -340,15 +340,15 @@ class RunTrace:
             )
 
     def _answered(
-        self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, tip: bytes | None,
-        raw: Body | None, charges: tuple[Charge, ...] | None = None,
+        self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, raw: Body | None,
+        charges: tuple[Charge, ...] | None, said: tuple[Link, ...] = (),
     ) -> facts.Answered:  # fmt: skip
         priced = price_at_once(call.provider, response, charges)
         return facts.Answered(
-            self.run_id, call.number, self._clock.wall_ns(), self._since(call), error,
+            self.run_id, said, call.number, self._clock.wall_ns(), self._since(call), error,
             None if response is None else response.model, None if response is None else response.finish,
             usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
-            tip, raw, call.attempts, call.first_token_ns,
+            None if response is None else self._tip(), raw, call.attempts, call.first_token_ns,
             None if response is None else response.tier,
             to_text({"charges": charges}) if charges else None,
             None if priced is None else priced.cost, None if priced is None else priced.price,

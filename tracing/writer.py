@@ -139,6 +139,7 @@ class Writer:
         try:
             for fact in facts:
                 write[type(fact)](fact)
+            rows.complete()
             execute("commit")
         except BaseException:
             rows.rolled_back()
