@@ -101,7 +101,12 @@ class PriceBook:
 
     def load(self) -> None:
         """Loads the list, which `price` would do when it first needs it."""
-        _loaded()
+        _load()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a price can be told without loading the list, which takes long."""
+        return _loaded.is_set()
 
     def price(
         self, *, model: str | None, response_model: str | None, provider: str | None, when: datetime, usage: Usage,
@@ -120,7 +125,7 @@ class PriceBook:
             return _none(tokens) if isinstance(tokens, str) else Priced(cost=own.rates.cost(tokens), price=label)
         if isinstance(tokens, str):
             return _none(tokens)
-        _loaded()
+        _load()
         listed = _listed(names, provider)
         if listed is None:
             is_known = tier is not None and self._own_price(names, provider, when, None, size) is not None
@@ -230,14 +235,16 @@ class PriceBook:
         )
 
 
-def _loaded() -> None:
+def _load() -> None:
     """Loads the list. A fork waits for that: in the child, the lock of a module that was being imported by another
     thread would never be released."""
     with _loading:
         from agent import price_list  # noqa: F401
 
+        _loaded.set()
 
-_loading = threading.Lock()
+
+_loading, _loaded = threading.Lock(), threading.Event()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 

@@ -1,26 +1,42 @@
-"""What recording costs: CPU per step and bytes per step, against a raw `sqlite3` floor.
+"""What recording costs: CPU per step and bytes per step, against raw `sqlite3` floors.
 
-The floor inserts the same new text once per step, committed at once (WAL, synchronous=NORMAL). The recorded run is the
-same loop with a scripted model and a tool that returns 3,000 new characters; its unrecorded twin is subtracted, so
-what is left is the recording. Prints one line for each number of steps.
+The run: a scripted model and a tool that gives 3,000 new characters at each step; the same run without a recorder is
+subtracted. A floor inserts the same text once per step through raw `sqlite3`, committed at once:
+
+    bare     into a table without any index, in a loop of its own
+    by hand  the same, but from the run's `on_step`: where a program would do it
+    once     from `on_step`, into a table that holds each text once, by its SHA-256, as a store must
+    default  bare, with a connection as `sqlite3.connect` gives it (the others: WAL and synchronous=NORMAL, as a store)
 
     uv run python benchmarks/recording.py
 """
 
 import argparse
 import asyncio
+import hashlib
 import random
 import sqlite3
 import string
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agent import Agent, Limits, ScriptedModel, Toolbox, run, tool
+from agent.values import Step
 from tracing import Recorder
 
 CHARS = 3000
+WAL = (
+    "pragma page_size=4096",
+    "pragma auto_vacuum=incremental",
+    "pragma journal_mode=wal",
+    "pragma synchronous=normal",
+)
+PLAIN = "create table result(id integer primary key, text text)"
+UNIQUE = "create table result(id integer primary key, hash blob not null unique, text text not null) strict"
 
 
 def texts(count: int) -> list[str]:
@@ -28,54 +44,106 @@ def texts(count: int) -> list[str]:
     return ["".join(rng.choices(string.ascii_letters + "     ", k=CHARS)) for _ in range(count)]
 
 
-def floor(folder: Path, lines: list[str]) -> tuple[float, int]:
-    path = folder / "floor.db"
+def measure(folder: Path, lines: list[str]) -> dict[str, float]:
+    """The seconds and bytes of one round."""
+    found: dict[str, float] = {}
+    for name, pragmas in {"bare": WAL, "default": ()}.items():
+        connection = _floor(folder / f"{name}.db", pragmas, PLAIN)
+        found[name] = _insert_all(connection, lines)
+        found[f"{name} bytes"] = _size(connection, folder / f"{name}.db")
+    found["with on_step"] = _timed(_running(lambda _: None), lines)
+    for name, table, insert in (("by hand", PLAIN, _insert), ("once", UNIQUE, _insert_once)):
+        connection = _floor(folder / f"{name}.db", WAL, table)
+        found[name] = _timed(_running(_keeping(connection, insert)), lines)
+        connection.close()
+    for name, model in (("script", _script), ("callable", _callable)):
+        path = folder / f"{name}.db"
+        with Recorder(path) as recorder:
+            asyncio.run(recorder.run(_agent(lines[:2], model), "warm up"))
+            before = _size(sqlite3.connect(path), path)
+            found[f"recorded {name}"] = _timed(partial(recorder.run, question="read everything"), lines, model)
+        found[f"{name} bytes"] = _size(sqlite3.connect(path), path) - before
+        found[name] = _timed(_running(None), lines, model)
+    return found
+
+
+def _running(on_step: Callable[[Step], None] | None) -> Callable[[Agent], Awaitable[object]]:
+    return partial(run, question="read everything", on_step=on_step)
+
+
+def _keeping(
+    connection: sqlite3.Connection, insert: Callable[[sqlite3.Connection, str], None]
+) -> Callable[[Step], None]:
+    def keep(step: Step) -> None:
+        for observation in step.observations:
+            insert(connection, observation.shown)
+
+    return keep
+
+
+def _floor(path: Path, pragmas: tuple[str, ...], table: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("pragma page_size=4096")
-    connection.execute("pragma journal_mode=wal")
-    connection.execute("pragma synchronous=normal")
-    connection.execute("create table result(id integer primary key, step int, text text)")
+    for pragma in pragmas:
+        connection.execute(pragma)
+    connection.execute(table)
+    return connection
+
+
+def _insert_all(connection: sqlite3.Connection, lines: list[str]) -> float:
     start = time.process_time()
-    for step, line in enumerate(lines):
-        connection.execute("insert into result(step, text) values(?, ?)", (step, line))
-    spent = time.process_time() - start
-    return spent, _size(connection, path)
+    for line in lines:
+        _insert(connection, line)
+    return time.process_time() - start
 
 
-def recorded(folder: Path, lines: list[str]) -> tuple[float, int]:
-    path = folder / "recorded.db"
-    with Recorder(path) as recorder:
-        asyncio.run(recorder.run(_agent(lines[:2]), "warm up"))
-        before = _size(sqlite3.connect(path), path)
-        spent = _timed(lambda agent: recorder.run(agent, "read everything"), lines)
-    return spent, _size(sqlite3.connect(path), path) - before
+def _insert(connection: sqlite3.Connection, text: str) -> None:
+    connection.execute("insert into result(text) values(?)", (text,))
 
 
-def unrecorded(lines: list[str]) -> float:
-    return _timed(lambda agent: run(agent, "read everything"), lines)
+def _insert_once(connection: sqlite3.Connection, text: str) -> None:
+    digest = hashlib.sha256(text.encode()).digest()
+    connection.execute("insert into result(hash, text) values(?, ?) on conflict(hash) do nothing", (digest, text))
 
 
-def _agent(lines: list[str]) -> Agent:
+def _script(count: int) -> Any:
+    return ScriptedModel([*_answers(count), "done"])
+
+
+def _callable(count: int) -> Any:
+    answers = iter([*_answers(count), {"role": "assistant", "content": "done"}])
+
+    async def model(messages: list[Any]) -> Any:
+        return next(answers)
+
+    return model
+
+
+def _answers(count: int) -> Iterator[dict[str, Any]]:
+    usage = {"prompt_tokens": 900, "completion_tokens": 20}
+    for page in range(count):
+        function = {"name": "read_page", "arguments": f'{{"path":"guide/page-{page}.md"}}'}
+        call = {"id": f"call_{page}", "type": "function", "function": function}
+        yield {"role": "assistant", "content": None, "tool_calls": [call], "usage": usage}
+
+
+def _agent(lines: list[str], model: Callable[[int], Any]) -> Agent:
     waiting = iter(lines)
 
     @tool("Read the next page.", path="which")
     async def read_page(path: str) -> str:
         return next(waiting)
 
-    calls = [{"name": "read_page", "arguments": f'{{"path":"guide/page-{page}.md"}}'} for page in range(len(lines))]
-    usage = {"prompt_tokens": 900, "completion_tokens": 20}
-    script = [{"content": None, "tool_calls": [call], "usage": usage} for call in calls]
-    return Agent(
-        model=ScriptedModel([*script, "done"]), tools=Toolbox([read_page]), limits=Limits(max_steps=len(lines) + 1)
-    )
+    return Agent(model=model(len(lines)), tools=Toolbox([read_page]), limits=Limits(max_steps=len(lines) + 1))
 
 
-def _timed(perform: Callable[[Agent], object], lines: list[str]) -> float:
-    agent = _agent(lines)
+def _timed(
+    perform: Callable[[Agent], Awaitable[object]], lines: list[str], model: Callable[[int], Any] = _script
+) -> float:
+    agent = _agent(lines, model)
 
     async def measured() -> float:
         start = time.process_time()
-        await perform(agent)  # type: ignore[misc]
+        await perform(agent)
         return time.process_time() - start
 
     return asyncio.run(measured())
@@ -89,23 +157,23 @@ def _size(connection: sqlite3.Connection, path: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=7, help="the best of this many is reported")
+    parser.add_argument("--rounds", type=int, default=9, help="the best of this many is reported")
     rounds = parser.parse_args().rounds
-    print("steps  floor us  recording us  ratio  floor B  recording B  ratio")
     for steps in (20, 100, 200, 400):
         lines = texts(steps)
-        figures = []
+        measured = []
         for _ in range(rounds):
             with tempfile.TemporaryDirectory() as folder:
-                low, low_bytes = floor(Path(folder), lines)
-                high, high_bytes = recorded(Path(folder), lines)
-                figures.append((low, high - unrecorded(lines), low_bytes, high_bytes))
-        low, high = (min(column) / steps * 1e6 for column in list(zip(*figures, strict=True))[:2])
-        low_bytes, high_bytes = (min(column) / steps for column in list(zip(*figures, strict=True))[2:])
-        print(
-            f"{steps:5}  {low:8.1f}  {high:12.1f}  {high / low:5.2f}  {low_bytes:7.0f}  {high_bytes:11.0f}"
-            f"  {high_bytes / low_bytes:5.2f}"
-        )
+                measured.append(measure(Path(folder), lines))
+        best = {name: min(one[name] for one in measured) / steps for name in measured[0]}
+        for name in ("by hand", "once"):
+            best[name] -= best["with on_step"]
+        recorded, other = (best[f"recorded {name}"] - best[name] for name in ("script", "callable"))
+        print(f"\n{steps} steps: {recorded * 1e6:.0f} us a step; with any callable as the model {other * 1e6:.0f} us")
+        for name in ("bare", "by hand", "once", "default"):
+            print(f"  floor, {name:8} {best[name] * 1e6:6.1f} us, ratio {recorded / best[name]:5.1f}")
+        size, floor = best["script bytes"], best["bare bytes"]
+        print(f"  {size:.0f} B a step, ratio to the bare floor {size / floor:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
 """Prices model calls while they are recorded: once, at the price of their time, and never on the agent's way.
 
-What costs nothing is known at once. For the rest a thread loads the price list while the first answer is awaited, and
-fills each call's cost in when it has ended. What is not priced when the recorder closes is left as it is, not tried, for
-`viewer prices apply`.
+What costs nothing is known at once, and the rest as soon as the price list is loaded: a thread does that while the
+first answer is awaited, and fills in the cost of the calls that ended before. What is not priced when the recorder
+closes is left as it is, not tried, for `viewer prices apply`.
 """
 
 import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from agent.errors import described
 from agent.pricing import FREE, NOT_CHARGED, OURS, REPLAYED, PriceBook, Priced
-from agent.values import Charge, Response, Usage
+from agent.values import Charge, Usage
 from tracing import facts
 from tracing.errors import warn
 from tracing.facts import Fact
@@ -25,7 +25,7 @@ CLOSE_SECONDS = 3.0
 
 
 class Ended(NamedTuple):
-    """A model call that has ended and has no price yet."""
+    """A model call that has ended."""
 
     run_id: str
     number: int
@@ -37,16 +37,7 @@ class Ended(NamedTuple):
     """None where there was no answer."""
     tier: str | None
     charges: tuple[Charge, ...]
-
-
-def price_at_once(provider: str, response: Response | None, charges: Sequence[Charge] | None) -> Priced | None:
-    """The price of a call that costs nothing; None for one that has to be priced. `charges` are those of a call that
-    failed, None where its model does not tell them."""
-    if response is not None and response.replayed:
-        return REPLAYED
-    if provider == OURS:
-        return FREE
-    return NOT_CHARGED if response is None and charges == () else None
+    replayed: bool = False
 
 
 class Pricer:
@@ -63,7 +54,22 @@ class Pricer:
         if provider != OURS and (self._thread is None or self._pid != os.getpid()):
             self._begin(model, provider)
 
+    def price(self, call: Ended) -> Priced | None:
+        """What a call cost, as far as that can be told at once; None for one that is to be added."""
+        if call.replayed:
+            return REPLAYED
+        if call.provider == OURS:
+            return FREE
+        if call.usage is None and not call.charges:
+            return NOT_CHARGED
+        try:
+            return self._price(call) if self._prices.is_loaded else None
+        except Exception as error:  # noqa: BLE001 - a price that cannot be found must not end the run
+            self._trouble(error)
+            return None
+
     def add(self, call: Ended) -> None:
+        """A call that is priced later."""
         self.expect(call.model, call.provider)
         self._waiting.put(call)
 
@@ -92,7 +98,7 @@ class Pricer:
         try:
             # Own prices need no list, which takes long to load.
             self._price(Ended("", 0, model, None, provider, time.time_ns(), Usage(input=1, output=1), None, ()))
-        except Exception as error:  # noqa: BLE001 - a price that cannot be found must not end the run
+        except Exception as error:  # noqa: BLE001 - the same
             self._trouble(error)
         while (call := waiting.get()) is not None:
             try:

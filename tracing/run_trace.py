@@ -38,7 +38,7 @@ from tracing.errors import warn
 from tracing.events import Event
 from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import OpenCall, Place, here
-from tracing.pricer import Ended, price_at_once
+from tracing.pricer import Ended
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
 
 CANCELLING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
@@ -174,32 +174,56 @@ class RunTrace:
         return call
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
-        usage = response.spent
         said = self._chain.extend((*request.messages, response.message))
-        self._usages.append(usage)
+        self._usages.append(response.spent)
         self._open_tools = self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
-        # What follows at once, the first tool call or the run's end, makes it durable.
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
-        ended = self._answered(call, None, usage, response, body, response.charges, said)
-        self._write((ended,), linger=True)
-        self._price(call, ended, response.usage, response.charges)
-        if self._log is not None:
-            self._tell(events.model_answered(call.step, call.name, ended, response), call)
-        self._spans.end(call.span, ended.end_ns, None, lambda: genai.response_attributes(response))
+        cost = self._cost(call, response.usage, response.charges, response)
+        # What follows at once, the first tool call or the run's end, makes it durable.
+        self._ended(call, None, response.spent, cost, response, body, said)
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
         # A model that tells what its attempts were charged for; any other one may have spent anything.
         charges: tuple[Charge, ...] | None = getattr(error, "charges", None)
         spent = charged(charges or ())
         self._charged += spent
-        ended = self._answered(call, self._clean(_said(error)), spent, None, None, charges)
-        self._write((ended,))
-        self._price(call, ended, Usage() if charges is None else None, charges or ())
+        self._ended(call, error, spent, self._cost(call, Usage() if charges is None else None, charges or ()))
+
+    def _cost(
+        self, call: OpenCall, usage: Usage | None, charges: tuple[Charge, ...], response: Response | None = None
+    ) -> Ended:
+        model, tier, replayed = (
+            (None, None, False) if response is None else (response.model, response.tier, response.replayed)
+        )
+        return Ended(
+            self.run_id, call.number, call.name, model, call.provider, call.at_ns, usage, tier, charges, replayed
+        )
+
+    def _ended(
+        self, call: OpenCall, error: BaseException | None, spent: Usage, cost: Ended, response: Response | None = None,
+        raw: Body | None = None, said: tuple[Link, ...] = (),
+    ) -> None:  # fmt: skip
+        priced = self._pricer.price(cost)
+        answered = facts.Answered(
+            self.run_id, said, call.number, self._clock.wall_ns(), self._since(call),
+            None if error is None else self._clean(_said(error)), cost.response_model,
+            None if response is None else response.finish,
+            spent.input, spent.output, spent.cached, spent.cache_write, spent.reasoning,
+            None if response is None else self._tip(), raw, call.attempts, call.first_token_ns, cost.tier,
+            to_text({"charges": cost.charges}) if cost.charges else None,
+            None if priced is None else priced.cost, None if priced is None else priced.price,
+        )  # fmt: skip
+        self._write((answered,), linger=response is not None)
+        if priced is None:
+            self._pricer.add(cost)
         if self._log is not None:
-            self._tell(events.model_answered(call.step, call.name, ended, None), call)
-        self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
+            self._tell(events.model_answered(call.step, call.name, answered, response), call)
+        kind = None if error is None else type(error).__name__
+        self._spans.end(
+            call.span, answered.end_ns, kind, lambda: {} if response is None else genai.response_attributes(response)
+        )
 
     def heard(self, call: OpenCall, what: TextDelta | FirstToken | Retried) -> None:
         """What a model tells while it answers."""
@@ -322,37 +346,6 @@ class RunTrace:
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
     # Helpers
-
-    def _price(self, call: OpenCall, ended: facts.Answered, usage: Usage | None, charges: tuple[Charge, ...]) -> None:
-        if ended.price is None:
-            self._pricer.add(
-                Ended(
-                    self.run_id,
-                    call.number,
-                    call.name,
-                    ended.response_model,
-                    call.provider,
-                    call.at_ns,
-                    usage,
-                    ended.tier,
-                    charges,
-                )
-            )
-
-    def _answered(
-        self, call: OpenCall, error: str | None, usage: Usage, response: Response | None, raw: Body | None,
-        charges: tuple[Charge, ...] | None, said: tuple[Link, ...] = (),
-    ) -> facts.Answered:  # fmt: skip
-        priced = price_at_once(call.provider, response, charges)
-        return facts.Answered(
-            self.run_id, said, call.number, self._clock.wall_ns(), self._since(call), error,
-            None if response is None else response.model, None if response is None else response.finish,
-            usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning,
-            None if response is None else self._tip(), raw, call.attempts, call.first_token_ns,
-            None if response is None else response.tier,
-            to_text({"charges": charges}) if charges else None,
-            None if priced is None else priced.cost, None if priced is None else priced.price,
-        )  # fmt: skip
 
     def _since(self, call: OpenCall) -> int:
         return self._clock.monotonic_ns() - call.start_ns
