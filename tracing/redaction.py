@@ -46,7 +46,8 @@ class Redaction:
         self._defaults = defaults
         own = tuple((kind, _compiled(kind, pattern)) for kind, pattern in self._patterns.items())
         self._groups: tuple[Group, ...] = (("", bool, own),) * bool(own) + DEFAULTS * defaults
-        self._cuts: dict[str, tuple[Span, ...]] = {}
+        self.cuts: dict[str, tuple[Span, ...]] = {}
+        """The secrets in a text that only the whole of it told."""
         self._lock = threading.Lock()  # the cuts, which all runs of a recorder share
 
     def for_run(self) -> "Redactor":
@@ -86,13 +87,9 @@ class Redaction:
 
     def remember(self, shown: str, cut: tuple[Span, ...]) -> None:
         with self._lock:
-            self._cuts[shown] = cut
-            if len(self._cuts) > MAX_CUTS:
-                del self._cuts[next(iter(self._cuts))]
-
-    def remembered(self, text: str) -> tuple[Span, ...]:
-        """The secrets in a text that only the whole of it told."""
-        return self._cuts.get(text, ()) if self._cuts else ()
+            self.cuts[shown] = cut
+            if len(self.cuts) > MAX_CUTS:
+                del self.cuts[next(iter(self.cuts))]
 
 
 class Redactor:
@@ -113,7 +110,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` without its secrets, and the very same object where it has none."""
-        cut = self._policy.remembered(text)
+        cut = self._policy.cuts.get(text, ()) if self._policy.cuts else ()
         if text is self._plain and not cut:
             return text
         if "#" in text and "[redacted:" in text:

@@ -141,11 +141,11 @@ class Rows:
         answer = None if fact.answer is None else self._body(fact.answer)
         run = self._run(fact.run_id)
         tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
-        self.connection.execute(
+        self._execute(
             _RUN_END,
             (
                 fact.end_ns, fact.duration_ns, fact.stop, _clean(fact.error), answer, tip, fact.steps, fact.tool_calls,
-                _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.reasoning), fact.unreported,
+                fact.input, fact.output, fact.cached, fact.reasoning, fact.unreported,
                 fact.redacted, run,
             ),
         )  # fmt: skip
@@ -153,8 +153,9 @@ class Rows:
 
     def _say(self, fact: facts.RunStarted | facts.RunEnded | facts.Asked | facts.Answered) -> None:
         links = fact.said
-        # From the end: a message that is there already has all before it.
-        new = next((at for at in range(len(links), 0, -1) if self._is_there(links[at - 1])), 0)
+        new = len(links)
+        while new and not self._is_there(links[new - 1]):  # one that is there already has all before it
+            new -= 1
         for link in links[new:]:
             parent = None if link.parent is None else self._message(link.parent, fact.run_id)
             body = None if link.body is None else self._body(link.body)
@@ -181,19 +182,19 @@ class Rows:
         result = (
             fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
             fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
-            *map(_int, (fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning)),
+            fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning,
             None if fact.response is None else self._message(fact.response, fact.run_id),
             None if fact.raw is None else self._body(fact.raw), fact.attempts, fact.first_token_ns,
             fact.tier and _clean(fact.tier), fact.attrs, fact.cost, fact.price,
         )  # fmt: skip
         begun = self._begun.pop((fact.run_id, fact.number), None)
         if begun is None:
-            self.connection.execute(_CHAT_END, (*result, self._run(fact.run_id), fact.number))
+            self._execute(_CHAT_END, (*result, self._run(fact.run_id), fact.number))
         else:
-            self.connection.execute(_CHAT_WHOLE, (*begun, *result))
+            self._execute(_CHAT_WHOLE, (*begun, *result))
 
     def _priced(self, fact: facts.Priced) -> None:
-        self.connection.execute(_PRICE, (_int(fact.cost), _clean(fact.price), self._run(fact.run_id), fact.number))
+        self._execute(_PRICE, (fact.cost, _clean(fact.price), self._run(fact.run_id), fact.number))
 
     def _called(self, fact: facts.Called) -> None:
         self.connection.execute(
@@ -233,6 +234,12 @@ class Rows:
         span = None if fact.span_id is None else fact.span_id.hex()
         line = (fact.step, fact.time_ns, fact.level, _clean(fact.name), fact.fields)
         self.connection.execute(_EVENT, (run, fact.span_id, *line, digest((fact.run_id, span, *line))))
+
+    def _execute(self, statement: str, values: tuple[Any, ...]) -> None:
+        try:
+            self.connection.execute(statement, values)
+        except OverflowError:  # a count that no model can have used is unknown
+            self.connection.execute(statement, [None if _is_too_large(value) else value for value in values])
 
     def _body(self, body: Body) -> int:
         row = self._bodies.get(body.hash)
@@ -294,6 +301,5 @@ def _clean(text: str | None) -> str | None:
     return readable(text)[0]
 
 
-def _int(value: int | None) -> int | None:
-    """What SQLite can hold; a count that no model can have used is unknown."""
-    return value if value is not None and -(2**63) <= value < 2**63 else None
+def _is_too_large(value: object) -> bool:
+    return isinstance(value, int) and not -(2**63) <= value < 2**63

@@ -175,14 +175,15 @@ class RunTrace:
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
         said = self._chain.extend((*request.messages, response.message))
-        self._usages.append(response.spent)
+        spent = response.spent
+        self._usages.append(spent)
         self._open_tools = self._unrun_of = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
         cost = self._cost(call, response.usage, response.charges, response)
         # What follows at once, the first tool call or the run's end, makes it durable.
-        self._ended(call, None, response.spent, cost, response, body, said)
+        self._ended(call, None, spent, cost, response, body, said)
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
         # A model that tells what its attempts were charged for; any other one may have spent anything.
@@ -207,7 +208,7 @@ class RunTrace:
     ) -> None:  # fmt: skip
         priced = self._pricer.price(cost)
         answered = facts.Answered(
-            self.run_id, said, call.number, self._clock.wall_ns(), self._since(call),
+            self.run_id, said, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns,
             None if error is None else self._clean(_said(error)), cost.response_model,
             None if response is None else response.finish,
             spent.input, spent.output, spent.cached, spent.cache_write, spent.reasoning,
@@ -267,7 +268,7 @@ class RunTrace:
         whole = None if shown_text.startswith(whole_text) else body_of(whole_text)
         chars = len(observation.whole)
         ended = facts.Returned(
-            self.run_id, call.number, self._clock.wall_ns(), self._since(call), observation.error, shown, whole,
+            self.run_id, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns, observation.error, shown, whole,
             chars, observation.truncated,
         )  # fmt: skip
         self._open_tools -= 1
@@ -279,7 +280,7 @@ class RunTrace:
 
     def call_failed(self, call: OpenCall, tool_call: ToolCall, error: BaseException) -> None:
         ended = facts.Returned(
-            self.run_id, call.number, self._clock.wall_ns(), self._since(call), self._clean(_said(error)), None, None, None, False
+            self.run_id, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns, self._clean(_said(error)), None, None, None, False
         )  # fmt: skip
         self._write((ended,))
         if self._log is not None:
@@ -346,9 +347,6 @@ class RunTrace:
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
     # Helpers
-
-    def _since(self, call: OpenCall) -> int:
-        return self._clock.monotonic_ns() - call.start_ns
 
     def _tip(self) -> bytes | None:
         return self._chain.tip and self._chain.tip.hash
