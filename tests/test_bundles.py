@@ -515,3 +515,23 @@ def test_an_imported_run_names_no_module_of_this_machine(tmp_path: Path) -> None
         export(store, ids, tmp_path / "a.jsonl")
     with open_bundle(tmp_path / "a.jsonl") as store:
         assert [store.recording(run_id).source for run_id in ids] == [None, "docs:"]
+
+
+def test_a_bundle_that_is_there_already_adds_nothing(bundle: bytes) -> None:
+    with imported(bundle) as connection:
+        counted = [connection.execute(f"select count(*) from {table}").fetchone() for table in TABLES]
+        import_lines(bundle.splitlines(keepends=True), connection, "again.jsonl")
+        assert [connection.execute(f"select count(*) from {table}").fetchone() for table in TABLES] == counted
+
+
+def test_runs_that_said_the_same_have_it_once_in_a_bundle(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        for _ in range(3):
+            tape.run("What?", calls(("read_doc", {"path": "a.md"})), answer("That."))
+    bundle = exported(tmp_path / "t.db")
+    kinds = [next(iter(json.loads(line))) for line in bundle.splitlines()]
+    assert (kinds.count("run"), kinds.count("message")) == (3, 4)
+    with imported(bundle) as connection:
+        assert exported(Store.over(connection)) == bundle
+        assert check(Store.over(connection), hashes=True) == []
+        assert connection.execute("select 1 from message").fetchall() == [{"1": 1}] * 4

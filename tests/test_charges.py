@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent import Agent, Limits, ModelError, OpenAIModel, Retries
+from agent import Agent, Limits, ModelError, OpenAIModel, Retries, Toolbox, tool
 from agent.models.wire import to_usage
 from agent.pricing import PriceBook
 from agent.values import Usage
@@ -168,3 +168,26 @@ def test_a_price_that_cannot_be_found_ends_no_run_and_no_other_price(tmp_path: P
     with Store(tmp_path / "t.db") as store:
         costs = [row["cost_usd"] for row in store.runs(sort="turns")[0]]
     assert costs == [None, 0.001608, 0.001608]
+
+
+def test_a_call_is_priced_with_its_answer_once_the_list_is_loaded(tmp_path: Path) -> None:
+    PriceBook().load()
+    seen: list[Any] = []
+
+    @tool
+    def look() -> str:
+        with Store(tmp_path / "t.db") as store:
+            seen.extend(store.model_calls(store.find("last")))
+        return "seen"
+
+    async def model(messages: Any) -> Any:
+        call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        said = {"content": "done"} if len(messages) > 1 else {"content": None, "tool_calls": [call]}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return {"choices": [{"message": said}], "model": "gpt-4.1-mini", "usage": usage}
+
+    with Recorder(tmp_path / "t.db", strict=True) as recorder:
+        asyncio.run(recorder.run(Agent(model=model, tools=Toolbox([look])), "q"))
+    assert [(call["step"], call["cost_usd"], call["price"].split()[-1]) for call in seen] == [
+        (1, 0.00056, "openai/gpt-4.1-mini")
+    ]

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.processes import PRELUDE, finish, rows, spawn, start, wait_for_row
-from tracing import Store
+from tracing import Store, open_store, replay
+from tracing.checking import check
 from viewer.cli import cli
 
 OPEN_CALL = "select 1 from tool_calls where tool like 'hang%'"
@@ -54,14 +55,26 @@ def test_a_tool_that_kills_its_process_is_seen_with_all_that_came_before(tmp_pat
     assert calls == [(1, "quick", "ababab", 0), (2, tool, None, 1)]
 
 
-def test_a_model_that_kills_its_process_has_read_what_the_record_says(tmp_path: Path) -> None:
-    body = """
+WRAPPING = """
 class Then:
     info = Dying.info
     first = ScriptedModel(calling("quick"))
+    def __getattr__(self, name):
+        return getattr(self.first, name)
     async def respond(self, request, tell):
         return await (self.first if request.step == 1 else Dying()).respond(request, tell)
 """
+DERIVED = """
+class Then(ScriptedModel):
+    def __init__(self):
+        super().__init__(calling("quick"))
+    async def respond(self, request, tell):
+        return await (super() if request.step == 1 else Dying()).respond(request, tell)
+"""
+
+
+@pytest.mark.parametrize("body", [WRAPPING, DERIVED], ids=["wrapping", "derived"])
+def test_a_model_that_kills_its_process_has_read_what_the_record_says(tmp_path: Path, body: str) -> None:
     run = RECORDED.format(agent='Agent(name="a", model=Then(), tools=TOOLS)')
     assert finish(start(tmp_path, body + run))[0] == -signal.SIGKILL
     assert rows(tmp_path / "t.db", "select step, result from tool_calls") == [(1, "ababab")]
@@ -330,3 +343,26 @@ def test_a_store_that_may_not_be_written_or_reached_is_one_warning_and_an_answer
     code, out, err = finish(start(tmp_path, AS_NOBODY))
     assert (code, err) == (0, "")
     assert out == "None 1\n" * 6 + "['t.db']\n"
+
+
+def test_a_run_goes_on_in_its_history_after_a_fork(tmp_path: Path) -> None:
+    body = """
+@tool
+async def forking(text: str) -> str:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return text
+TOOLS = Toolbox([quick, forking])
+"""
+    assert (
+        finish(
+            start(tmp_path, body + RECORDED.format(agent='agent("quick", "forking", "quick", "forking", then=["bye"])'))
+        )[0]
+        == 0
+    )
+    assert rows(tmp_path / "t.db", "select count(*), count(distinct hash), max(depth)+1 from message") == [(10, 10, 10)]
+    with open_store(tmp_path / "t.db") as store:
+        assert [one for one in check(store, hashes=True) if one.is_fault] == []
+        assert replay(store.recording()).outcome == "exact"

@@ -15,6 +15,7 @@ import structlog
 
 from agent import Agent, Limits, Message, ModelError, ScriptedModel, Toolbox, tool
 from tracing import CountingIds, FixedClock, Recorder, RecorderWarning, Store, StoreError
+from tracing.checking import check
 
 
 @tool("Add two numbers.")
@@ -195,6 +196,44 @@ def test_what_was_said_before_is_stored_once(tmp_path: Path) -> None:
     (count, distinct) = rows(tmp_path / "t.db", "select count(*), count(distinct hash) from message")[0]
     assert count == distinct == len(first.messages) + 1 + 4
     assert rows(tmp_path / "t.db", "select count(*) from body where text='HELLO'") == [(1,)]
+
+
+def test_a_history_that_comes_from_elsewhere_is_stored_once_too(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "t.db") as recorder:
+        said = recorder.run_sync(script(BOTH, "7 HELLO", system="s"), "q").messages
+    for question in ("q2", "q3"):
+        with Recorder(tmp_path / "t.db") as recorder:  # it remembers nothing of the ones before
+            said = recorder.run_sync(script(BOTH, question.upper()), question, history=said).messages
+    assert rows(tmp_path / "t.db", "select count(*), count(distinct hash) from message") == [(len(said), len(said))]
+    whole = "select run_id, count(*) from conversation group by run_id order by 2"
+    assert [count for _, count in rows(tmp_path / "t.db", whole)] == [6, 11, 16]
+
+
+def test_a_run_that_is_made_again_shares_its_texts(tmp_path: Path) -> None:
+    for _ in range(3):
+        with Recorder(tmp_path / "t.db") as recorder:
+            result = recorder.run_sync(script(BOTH, "7 HELLO", system="s"), "q")
+    assert rows(tmp_path / "t.db", "select count(*) from body where text='HELLO'") == [(1,)]
+    count = rows(tmp_path / "t.db", "select role, count(*) from message group by 1 order by 1")
+    assert count == [("assistant", 3 + 1), ("system", 1), ("tool", 2 * 3), ("user", 1)]
+    with Store(tmp_path / "t.db") as store:
+        assert [one for one in check(store, hashes=True) if one.is_fault] == []
+        for run in store.runs()[0]:
+            assert store.recording(run["run_id"]).messages == result.messages
+
+
+@pytest.mark.parametrize("remembered", [0, 1, 3])
+def test_what_the_writer_forgets_it_finds_again(
+    tmp_path: Path, remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracing.rows._REMEMBERED", remembered)
+    with Recorder(tmp_path / "t.db", strict=True) as recorder:
+        result = recorder.run_sync(script(BOTH, BOTH, BOTH, "7 HELLO", system="s"), "q")
+    with Store(tmp_path / "t.db") as store:
+        assert [one for one in check(store, hashes=True) if one.is_fault] == []
+        assert store.recording().messages == result.messages
+    count = len(result.messages)
+    assert rows(tmp_path / "t.db", "select count(*), count(distinct hash) from message") == [(count, count)]
 
 
 def test_a_word_of_ours_behind_a_result_does_not_store_the_result_twice(tmp_path: Path) -> None:

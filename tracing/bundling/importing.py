@@ -172,7 +172,6 @@ class Importer:
 
     def _run(self, fields: Fields) -> None:
         self._object("run", "attrs", fields)
-        columns = self._columns("run", RUN, fields)
         found = self._connection.execute("select id from run where run_id=?", (fields["run_id"],)).fetchone()
         if found is not None and self._was_open(found[0], fields):
             found = None
@@ -184,6 +183,7 @@ class Importer:
             self._compare(self._current, "run", fields)
             return
         self._new += 1
+        columns = self._columns("run", RUN, fields)
         process = values(PROCESS, fields["process"])
         same = self._connection.execute(_SAME_PROCESS, process).fetchone()
         process_row = self._connection.execute(_PROCESS, process).lastrowid if same is None else same[0]
