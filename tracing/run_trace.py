@@ -181,34 +181,32 @@ class RunTrace:
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
-        cost = self._cost(call, response.usage, response.charges, response)
+        cost = Ended(
+            self.run_id, call.number, call.name, response.model, call.provider, call.at_ns, response.usage,
+            response.tier, response.charges, response.replayed,
+        )  # fmt: skip
         # What follows at once, the first tool call or the run's end, makes it durable.
-        self._ended(call, None, spent, cost, response, body, said)
+        self._end_ask(call, None, spent, cost, response, body, said)
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
         # A model that tells what its attempts were charged for; any other one may have spent anything.
         charges: tuple[Charge, ...] | None = getattr(error, "charges", None)
         spent = charged(charges or ())
         self._charged += spent
-        self._ended(call, error, spent, self._cost(call, Usage() if charges is None else None, charges or ()))
+        usage = Usage() if charges is None else None
+        cost = Ended(
+            self.run_id, call.number, call.name, None, call.provider, call.at_ns, usage, None, charges or ()
+        )  # fmt: skip
+        self._end_ask(call, error, spent, cost)
 
-    def _cost(
-        self, call: OpenCall, usage: Usage | None, charges: tuple[Charge, ...], response: Response | None = None
-    ) -> Ended:
-        model, tier, replayed = (
-            (None, None, False) if response is None else (response.model, response.tier, response.replayed)
-        )
-        return Ended(
-            self.run_id, call.number, call.name, model, call.provider, call.at_ns, usage, tier, charges, replayed
-        )
-
-    def _ended(
+    def _end_ask(
         self, call: OpenCall, error: BaseException | None, spent: Usage, cost: Ended, response: Response | None = None,
         raw: Body | None = None, said: tuple[Link, ...] = (),
     ) -> None:  # fmt: skip
+        end_ns, duration_ns = self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns
         priced = self._pricer.price(cost)
         answered = facts.Answered(
-            self.run_id, said, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns,
+            self.run_id, said, call.number, end_ns, duration_ns,
             None if error is None else self._clean(_said(error)), cost.response_model,
             None if response is None else response.finish,
             spent.input, spent.output, spent.cached, spent.cache_write, spent.reasoning,
@@ -223,7 +221,7 @@ class RunTrace:
             self._tell(events.model_answered(call.step, call.name, answered, response), call)
         kind = None if error is None else type(error).__name__
         self._spans.end(
-            call.span, answered.end_ns, kind, lambda: {} if response is None else genai.response_attributes(response)
+            call.span, end_ns, kind, lambda: {} if response is None else genai.response_attributes(response)
         )
 
     def heard(self, call: OpenCall, what: TextDelta | FirstToken | Retried) -> None:
