@@ -180,6 +180,7 @@ class Turn:
     def perform(self, work: "Coroutine[Any, Any, Result]") -> int:
         """Waits for a run, prints what came of it, and returns the exit code."""
         from agent.errors import ModelError
+        from agent.values import Result
 
         options, failure = self._options, None
         interrupt = _Interrupt()
@@ -191,6 +192,11 @@ class Turn:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):
             if (trace := self._recorder.last) is not None:
+                if options.json:
+                    cancelled = Result(
+                        answer=None, stop="cancelled", stats=trace.totals, messages=(), run_id=trace.run_id
+                    )
+                    click.echo(json_text(result_as_json(cancelled, None, options.db)))
                 self.say(f"\n{interrupt.name} after {spent(trace.totals)}")
                 self.say(f"see it: {next_command(trace.run_id, options.db)}")
             return interrupt.exit_code

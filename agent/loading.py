@@ -96,7 +96,8 @@ def text_or_file(value: str) -> str:
     if not value.startswith("@"):
         return value
     try:
-        return Path(value[1:]).read_text(encoding="utf-8")
+        with Path(value[1:]).open(encoding="utf-8", newline="") as file:  # its line ends as they are
+            return file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise LoadError(f"cannot read {value[1:]}: {reason}") from error

@@ -166,6 +166,19 @@ def test_ctrl_c_and_sigterm_close_the_record_and_print_the_totals(
     assert "cancelled" in shown(tmp_path / "t.db")
 
 
+def test_ctrl_c_ends_json_output_with_its_object(tmp_path: Path) -> None:
+    tmp_path.joinpath("mine.py").write_text(AGENTS)
+    process = spawn(
+        [sys.executable, "-m", "agent", "ask", "q", "--agent", "mine:hang_async_", "--db", "t.db", "--json"], tmp_path
+    )
+    wait_for_row(tmp_path / "t.db", OPEN_CALL)
+    process.send_signal(signal.SIGINT)
+    returned, out, _ = finish(process)
+    said = json.loads(out)
+    assert (returned, said["stop"], said["answer"], said["steps"]) == (130, "cancelled", None, 1)
+    assert rows(tmp_path / "t.db", "select run_id, stop from runs") == [(said["run_id"], "cancelled")]
+
+
 @pytest.mark.parametrize(
     ("agent", "where"),
     [

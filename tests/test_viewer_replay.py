@@ -14,6 +14,7 @@ from tests.runs import (
     SpreadIds,
     answer,
     calls,
+    in_shell,
     invoke,
     record_interrupted,
     recording,
@@ -203,11 +204,11 @@ def test_a_fork_goes_on_live_from_the_step_that_is_named(project: Path) -> None:
 
 
 def test_a_result_can_be_set_and_then_the_step_need_not_be_named(project: Path) -> None:
-    (project / "page.md").write_text("the new text")
+    (project / "page.md").write_bytes(b"the new\r\ntext")
     result = invoke("fork", "last~2", "--set-result", "1.1=@page.md", "--agent", "bot:support", "--json")
     assert strict_json(result.stdout)["answer"] == "live answer"
     read = strict_json(told("context", "last:2", "--json"))["messages"]
-    assert [one["content"] for one in read if one["role"] == "tool"] == ["the new text"]
+    assert [one["content"] for one in read if one["role"] == "tool"] == ["the new\r\ntext"]
 
 
 @pytest.mark.parametrize(
@@ -243,6 +244,15 @@ def test_a_script_is_written_and_can_be_loaded(project: Path) -> None:
     assert first["tool_calls"] == [{"name": "read_doc", "arguments": {"path": "a.md"}}]
     assert ScriptedModel.load(project / "s.jsonl").info.name == "script:s.jsonl"
     told("replay", "last~2", "--model", "script:s.jsonl", code=3)  # another name, the same answers
+
+
+def test_a_file_that_there_is_no_room_for_is_not_left_behind(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("How many?", *SAMPLE)
+    found = in_shell(f"ulimit -f 0; VIEWER script last -o '{tmp_path}/s.jsonl'", tmp_path / "t.db")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"viewer: cannot write {tmp_path}/s.jsonl (")
+    assert not (tmp_path / "s.jsonl").exists()
 
 
 def test_the_sample_run_has_a_script_that_a_person_can_read(tmp_path: Path) -> None:

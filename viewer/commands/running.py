@@ -45,10 +45,13 @@ def asked_model(spec: str | None) -> "Model | None":
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
     """Raises Failure where the file is there already, or cannot be written."""
+    is_new = not path.exists()
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
         raise failure(f"{path} is there already: give another name, or --force") from error
     except OSError as error:
+        if is_new:
+            path.unlink(missing_ok=True)  # what there was room for is no file to leave behind
         raise failure(f"cannot write {path} ({error.strerror}): give another path") from error
