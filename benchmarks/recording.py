@@ -6,6 +6,8 @@ subtracted. A floor inserts the same text once per step through raw `sqlite3`, c
     bare     into a table without any index, in a loop of its own
     by hand  the same, but from the run's `on_step`: where a program would do it
     once     from `on_step`, into a table that holds each text once, by its SHA-256, as a store must
+    twice    a row for each call, written when it begins and when it ends, in a transaction before each model call and
+             each tool call; the text beside it. No hash, no index: the least that is durable at these two points
     default  bare, with a connection as `sqlite3.connect` gives it (the others: WAL and synchronous=NORMAL, as a store)
 
     uv run python benchmarks/recording.py
@@ -20,12 +22,15 @@ import string
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent import Agent, Limits, ScriptedModel, Toolbox, run, tool
-from agent.values import Step
+from agent import Agent, Limits, ScriptedModel, Toolbox, ToolCall, run, tool
+from agent.models.calling import as_model
+from agent.ports import Tell
+from agent.values import Observation, Request, Response, Step
 from tracing import Recorder
 
 CHARS = 3000
@@ -56,6 +61,7 @@ def measure(folder: Path, lines: list[str]) -> dict[str, float]:
         connection = _floor(folder / f"{name}.db", WAL, table)
         found[name] = _timed(_running(_keeping(connection, insert)), lines)
         connection.close()
+    found["twice"] = _timed(partial(_run_twice, _floor(folder / "twice.db", WAL, PLAIN)), lines)
     for name, model in (("script", _script), ("callable", _callable)):
         path = folder / f"{name}.db"
         with Recorder(path) as recorder:
@@ -103,6 +109,41 @@ def _insert(connection: sqlite3.Connection, text: str) -> None:
 def _insert_once(connection: sqlite3.Connection, text: str) -> None:
     digest = hashlib.sha256(text.encode()).digest()
     connection.execute("insert into result(hash, text) values(?, ?) on conflict(hash) do nothing", (digest, text))
+
+
+class _Twice:
+    """The model and the tools of an agent, with the floor of that name before each of their calls."""
+
+    def __init__(self, agent: Agent, connection: sqlite3.Connection) -> None:
+        self._model, self._tools = as_model(agent.model), agent.tools
+        self.info, self.schemas = self._model.info, agent.tools.schemas
+        self._execute, self._last = connection.execute, 0
+        self._execute("create table call(id integer primary key, start int, end int, step int, name text, words text)")
+
+    async def respond(self, request: Request, tell: Tell) -> Response:
+        text = request.messages[-1].content if request.step > 1 else None
+        self._begin(request.step, "chat", text)
+        return await self._model.respond(request, tell)
+
+    async def call(self, call: ToolCall) -> Observation:
+        self._begin(call.step, call.name, None, call.arguments)
+        return await self._tools.call(call)
+
+    def _begin(self, step: int, name: str, text: str | None, words: str | None = None) -> None:
+        now = time.time_ns()
+        self._execute("begin immediate")
+        if text is not None:
+            self._execute("insert into result(text) values(?)", (text,))
+        self._execute("update call set end=? where id=?", (now, self._last))
+        values = (now, step, name, words)
+        self._last = self._execute("insert into call(start, step, name, words) values(?,?,?,?)", values).lastrowid or 0
+        self._execute("commit")
+
+
+async def _run_twice(connection: sqlite3.Connection, agent: Agent) -> None:
+    both = _Twice(agent, connection)
+    await run(replace(agent, model=both, tools=both), "read everything")
+    connection.close()
 
 
 def _script(count: int) -> Any:
@@ -168,9 +209,10 @@ def main() -> None:
         best = {name: min(one[name] for one in measured) / steps for name in measured[0]}
         for name in ("by hand", "once"):
             best[name] -= best["with on_step"]
+        best["twice"] -= best["script"]
         recorded, other = (best[f"recorded {name}"] - best[name] for name in ("script", "callable"))
         print(f"\n{steps} steps: {recorded * 1e6:.0f} us a step; with any callable as the model {other * 1e6:.0f} us")
-        for name in ("bare", "by hand", "once", "default"):
+        for name in ("bare", "by hand", "once", "twice", "default"):
             print(f"  floor, {name:8} {best[name] * 1e6:6.1f} us, ratio {recorded / best[name]:5.1f}")
         size, floor = best["script bytes"], best["bare bytes"]
         print(f"  {size:.0f} B a step, ratio to the bare floor {size / floor:.2f}")
