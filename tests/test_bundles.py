@@ -1,5 +1,6 @@
 """Bundles: nothing is lost on the way out and in again, and what was cut or changed is refused whole."""
 
+import asyncio
 import contextlib
 import functools
 import hashlib
@@ -19,14 +20,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent import Agent, ScriptedModel
 from tests.runs import SpreadIds, answer, calls, invoke, record_interrupted, record_sample, recording, strict_json
 from tests.varied_runs import ODD, TOOLS, commands, leaving, record_varied
-from tracing import CountingIds, Store, StoreError
+from tracing import CountingIds, Recorder, Store, StoreError, open_store
 from tracing.bundles import BadBundle, export, export_lines, import_into, import_lines, open_bundle
 from tracing.bundling import lines as bundle_lines
 from tracing.bundling.shapes import Annotation, Body, Event, Message, Run, Span
 from tracing.checking import check
 from tracing.file import memory_store
+from tracing.forking import fork
 
 TABLES = ("body", "message", "process", "run", "span", "event", "annotation")
 
@@ -535,3 +538,16 @@ def test_runs_that_said_the_same_have_it_once_in_a_bundle(tmp_path: Path) -> Non
         assert exported(Store.over(connection)) == bundle
         assert check(Store.over(connection), hashes=True) == []
         assert connection.execute("select 1 from message").fetchall() == [{"1": 1}] * 4
+
+
+def test_what_was_imported_before_is_shared_by_what_goes_on_from_it(tmp_path: Path) -> None:
+    record_interrupted(tmp_path / "t.db")
+    bundle = exported(tmp_path / "t.db")
+    with open_store(tmp_path / "t.db") as store:
+        recorded = store.recording()
+    agent = Agent(name="docs", model=ScriptedModel([answer("Done.")] * 2), tools=TOOLS)
+    with Recorder(tmp_path / "t.db") as recorder:
+        forked = asyncio.run(fork(recorded, agent, 2, recorder))
+    with imported(bundle, exported(tmp_path / "t.db", forked.run_id or "")) as connection:
+        assert connection.execute("select count(*)-count(distinct hash) from message").fetchone() == (0,)
+        assert [one for one in check(Store.over(connection), hashes=True) if one.is_fault] == []

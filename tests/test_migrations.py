@@ -72,3 +72,15 @@ def test_an_older_store_is_read_as_it_is_and_brought_up_to_date_by_the_next_run(
     assert {view: [row for row in rows if row[0] != run_id] for view, rows in now.items()} == said
     assert [row[0] for row in now["runs"]].count(run_id) == 1
     sound(path)
+
+
+def test_a_users_own_view_stays(tmp_path: Path) -> None:
+    path = older(tmp_path / "old.db", 3)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute('create view "my own" as select count(*) from message join runs')
+    sound(path)
+    with recording(path) as tape:
+        tape.run("One more?", answer("Yes."))
+    with closing(sqlite3.connect(path)) as connection:
+        ((count,),) = connection.execute('select * from "my own"').fetchall()
+    assert count > 0

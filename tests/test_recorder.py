@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import structlog
 
-from agent import Agent, Limits, Message, ModelError, ScriptedModel, Toolbox, tool
+from agent import Agent, Limits, Message, ModelError, ScriptedModel, Toolbox, ToolCall, tool
+from agent.ports import ModelInfo, Tell
+from agent.values import Request, Response
 from tracing import CountingIds, FixedClock, Recorder, RecorderWarning, Store, StoreError
 from tracing.checking import check
 
@@ -220,6 +222,52 @@ def test_a_run_that_is_made_again_shares_its_texts(tmp_path: Path) -> None:
         assert [one for one in check(store, hashes=True) if one.is_fault] == []
         for run in store.runs()[0]:
             assert store.recording(run["run_id"]).messages == result.messages
+
+
+def test_a_turn_that_ended_at_a_limit_is_stored_once_in_its_session(tmp_path: Path) -> None:
+    said: tuple[Message, ...] | None = None
+    for question in "abcd":
+        with Recorder(tmp_path / "t.db") as recorder:
+            agent = script(BOTH, limits=Limits(max_steps=1))
+            said = recorder.run_sync(agent, question, history=said, session="s").messages
+    assert said is not None
+    assert rows(tmp_path / "t.db", "select count(*), count(distinct hash) from message") == [(len(said), len(said))]
+
+
+def test_the_end_of_a_call_that_cannot_be_written_leaves_what_was_said(tmp_path: Path) -> None:
+    class Odd:
+        info = ModelInfo(name="odd", provider="p\0\ud800")
+
+        async def respond(self, request: Request, tell: Tell) -> Response:
+            if request.step > 1:
+                return Response(message=Message(role="assistant", content="done"))
+            call = ToolCall("c1", "add", '{"a": 3, "b": 4}', step=1)
+            message = Message(role="assistant", tool_calls=(call,))
+            return Response(message=message, calls=(call,), finish=5)  # type: ignore[arg-type]
+
+    with pytest.warns(RecorderWarning, match="1 record was lost"):
+        with (
+            Recorder(tmp_path / "t.db") as recorder,
+            pytest.warns(RecorderWarning, match="one record cannot be written"),
+        ):
+            result = recorder.run_sync(Agent(model=Odd(), tools=TOOLS), "q")
+    assert rows(tmp_path / "t.db", "select status, steps, answer from runs") == [("answered", 2, "done")]
+    assert rows(tmp_path / "t.db", "select count(*) from conversation") == [(len(result.messages),)]
+    assert rows(tmp_path / "t.db", "select provider from model_calls") == [("p\N{SYMBOL FOR NULL}\ufffd",)] * 2
+    with Store(tmp_path / "t.db") as store:
+        assert [one for one in check(store, hashes=True) if one.is_fault] == []
+
+
+def test_a_log_that_listens_hears_of_a_request_when_it_is_in_the_file(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def log(level: str, name: str, fields: Any) -> None:
+        if name == "model.asked":
+            seen.append(rows(tmp_path / "t.db", "select count(*) from model_calls")[0][0])
+
+    with Recorder(tmp_path / "t.db", log=log) as recorder:
+        recorder.run_sync(script(BOTH, "7 HELLO"), "q")
+    assert seen == [1, 2]
 
 
 @pytest.mark.parametrize("remembered", [0, 1, 3])

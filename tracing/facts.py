@@ -12,7 +12,6 @@ from tracing.chain import Body, Link
 class RunStarted(NamedTuple):
     run_id: str
     said: tuple[Link, ...]
-    """Here and below: the messages that were added to the history, in order."""
     trace_id: bytes
     span_id: bytes
     parent_span: bytes | None
@@ -33,7 +32,6 @@ class RunStarted(NamedTuple):
 
 class RunEnded(NamedTuple):
     run_id: str
-    said: tuple[Link, ...]
     end_ns: int
     duration_ns: int
     stop: str
@@ -50,9 +48,15 @@ class RunEnded(NamedTuple):
     redacted: int | None
 
 
-class Asked(NamedTuple):
+class Said(NamedTuple):
+    """Messages were added to the history of a run, in this order."""
+
     run_id: str
     said: tuple[Link, ...]
+
+
+class Asked(NamedTuple):
+    run_id: str
     number: int
     span_id: bytes
     parent_id: bytes
@@ -69,7 +73,6 @@ class Answered(NamedTuple):
     """A model call ended; with `error`, without an answer."""
 
     run_id: str
-    said: tuple[Link, ...]
     number: int
     end_ns: int
     duration_ns: int
@@ -160,4 +163,4 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged

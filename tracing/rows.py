@@ -4,7 +4,8 @@ Row ids are looked up once and remembered; what was remembered inside a transact
 
 A history that continues another shares its rows. An index knows the messages that are nothing but text: the prompt, the
 questions, the answers; whoever goes on from a finished turn is found by it. The messages between, which call tools and
-answer calls, are in no index, because each entry costs a page of every transaction.
+answer calls, are in no index, because each entry costs a page of every transaction: they are found by the run that is
+continued, which is the parent of a fork or a kept replay, or the last one of the session.
 """
 
 import os
@@ -18,7 +19,8 @@ from tracing.chain import Body, Link
 from tracing.process import born, host
 from tracing.seal import digest, seal_of, span_digest
 
-_REMEMBERED = 4096
+_REMEMBERED = 32_768
+"""Rows of texts, and of messages, that are known by their hash: 5 MB at the most."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
@@ -28,9 +30,19 @@ _TIP = (
     "select m.id from message m where m.hash=:hash and m.id in (select start_tip from run where id=:run "
     "union select request_tip from span where run=:run union select response from span where run=:run)"
 )
-_HISTORY = (
-    "with recursive h(id) as (select tip from run where run_id=? union all select m.parent from h "
-    "join message m on m.id=h.id where m.parent is not null) select m.hash, m.id from h join message m on m.id=h.id"
+_LAST = (
+    "coalesce(r.tip, (select coalesce(s.response, s.request_tip) from span s where s.run=r.id and s.kind=1 "
+    "order by s.n desc limit 1), r.start_tip)"
+)
+HISTORY = (
+    f"with recursive h(id) as (select {_LAST} from run r where r.run_id=? union all select m.parent from h "  # noqa: S608
+    "join message m on m.id=h.id where m.parent is not null) "
+    "select m.hash, m.id from h join message m on m.id=h.id order by m.depth"
+)
+"""The hashes and row ids of what was said in a run, from the first on; also of one that was never closed."""
+_TURN = (
+    f"select m.hash, m.id from message m where m.id=(select {_LAST} from run r where r.session=? "  # noqa: S608
+    "order by r.start_ns desc limit 1)"
 )
 _RUN = (
     "insert into run(run_id,trace_id,span_id,parent_span,parent_run,fork_step,kind,session,agent,model,process,start_ns,"
@@ -74,6 +86,7 @@ class Rows:
         self.write: dict[type, Callable[[Any], None]] = {
             facts.RunStarted: self._run_started,
             facts.RunEnded: self._run_ended,
+            facts.Said: self._say,
             facts.Asked: self._asked,
             facts.Answered: self._answered,
             facts.Priced: self._priced,
@@ -116,6 +129,10 @@ class Rows:
     def _run_started(self, fact: facts.RunStarted) -> None:
         if self._process is None:
             raise RuntimeError("a run needs its process")
+        if fact.kind != "live":  # it will say again what was said in the run that it comes from
+            self._find_history(HISTORY, fact.parent_run)
+        elif fact.session is not None:
+            self._find_history(_TURN, _clean(fact.session))
         self._say(fact)
         tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
         row = self.connection.execute(
@@ -127,16 +144,12 @@ class Rows:
             ),
         ).lastrowid  # fmt: skip
         self._remember(self._runs, fact.run_id, row)
-        if fact.kind != "live":  # it will say again what was said in the run that it comes from
-            for said, message in self.connection.execute(_HISTORY, (fact.parent_run,)).fetchall():
-                self._remember(self._messages, said, message)
         for number, tag in enumerate(fact.tags):
             name, value = f"{fact.run_id}-{number}", _clean(tag)
             sealed = digest((name, fact.run_id, None, None, fact.start_ns, "tag", None, value))
             self.connection.execute(_TAG, (name, fact.run_id, fact.start_ns, value, sealed))
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
-        self._say(fact)
         self.complete()
         answer = None if fact.answer is None else self._body(fact.answer)
         run = self._run(fact.run_id)
@@ -151,7 +164,11 @@ class Rows:
         )  # fmt: skip
         self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
-    def _say(self, fact: facts.RunStarted | facts.RunEnded | facts.Asked | facts.Answered) -> None:
+    def _find_history(self, query: str, of: str | None) -> None:
+        for said, row in self.connection.execute(query, (of,)).fetchall():
+            self._remember(self._messages, said, row)
+
+    def _say(self, fact: facts.RunStarted | facts.Said) -> None:
         links = fact.said
         new = len(links)
         while new and not self._is_there(links[new - 1]):  # one that is there already has all before it
@@ -170,15 +187,13 @@ class Rows:
         return link.hash in self._messages
 
     def _asked(self, fact: facts.Asked) -> None:
-        self._say(fact)
         self._begun[fact.run_id, fact.number] = (
             self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns,
-            _clean(fact.model), fact.provider, self._message(fact.tip, fact.run_id), self._body(fact.settings),
+            _clean(fact.model), _clean(fact.provider), self._message(fact.tip, fact.run_id), self._body(fact.settings),
             self._body(fact.tools),
         )  # fmt: skip
 
     def _answered(self, fact: facts.Answered) -> None:
-        self._say(fact)
         result = (
             fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
             fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),

@@ -164,10 +164,10 @@ class RunTrace:
         tip = self._tip()
         assert tip is not None
         asked = facts.Asked(
-            self.run_id, said, call.number, own, self.span_id, request.step, now, model.name, model.provider,
+            self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        self._write((asked,), linger=at_once)
+        self._write((facts.Said(self.run_id, said), asked), linger=at_once and self._log is None)
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
@@ -206,7 +206,7 @@ class RunTrace:
         end_ns, duration_ns = self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns
         priced = self._pricer.price(cost)
         answered = facts.Answered(
-            self.run_id, said, call.number, end_ns, duration_ns,
+            self.run_id, call.number, end_ns, duration_ns,
             None if error is None else self._clean(_said(error)), cost.response_model,
             None if response is None else response.finish,
             spent.input, spent.output, spent.cached, spent.cache_write, spent.reasoning,
@@ -214,7 +214,7 @@ class RunTrace:
             to_text({"charges": cost.charges}) if cost.charges else None,
             None if priced is None else priced.cost, None if priced is None else priced.price,
         )  # fmt: skip
-        self._write((answered,), linger=response is not None)
+        self._write((facts.Said(self.run_id, said), answered), linger=response is not None)
         if priced is None:
             self._pricer.add(cost)
         if self._log is not None:
@@ -336,11 +336,11 @@ class RunTrace:
         usage, now = totals.usage, self._clock.wall_ns()
         duration = self._clock.monotonic_ns() - self._start_ns
         ended = facts.RunEnded(
-            self.run_id, said, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
+            self.run_id, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
             0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
-        self._write((ended,))
+        self._write((facts.Said(self.run_id, said), ended))
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 

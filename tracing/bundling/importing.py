@@ -12,7 +12,7 @@ from tracing.bundling import lines as bundle_lines
 from tracing.bundling.lines import ANNOTATION, BODIES, EVENT, LATER, MESSAGES, PROCESS, RUN, SPAN, Fields, values
 from tracing.bundling.reading import HASHED, Reader, Refused
 from tracing.chain import hash_of
-from tracing.rows import readable
+from tracing.rows import HISTORY, readable
 
 
 def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
@@ -156,6 +156,11 @@ class Importer:
             self._rows[one] = row
         return self._rows[digest]
 
+    def _find_history(self, run_id: str | None) -> None:
+        """What a run that is there has said need not be stored again."""
+        for digest, row in self._connection.execute(HISTORY, (run_id,)).fetchall():
+            self._rows.setdefault(digest, row)
+
     def _is_there(self, digest: bytes) -> bool:
         if digest not in self._rows and self._messages[digest].envelope is None:
             found = self._connection.execute(_PLAIN, (digest,)).fetchone()
@@ -183,6 +188,7 @@ class Importer:
             self._compare(self._current, "run", fields)
             return
         self._new += 1
+        self._find_history(fields.get("parent_run"))
         columns = self._columns("run", RUN, fields)
         process = values(PROCESS, fields["process"])
         same = self._connection.execute(_SAME_PROCESS, process).fetchone()
@@ -196,6 +202,7 @@ class Importer:
         (imported,) = self._connection.execute("select imported_ns from run where id=?", (row,)).fetchone()
         if imported is None or "end_ns" not in fields or self._is_ended(row):
             return False
+        self._find_history(fields["run_id"])
         for table in ("span", "event"):
             self._connection.execute(f"delete from {table} where run=?", (row,))  # noqa: S608
         self._connection.execute("delete from run where id=?", (row,))
