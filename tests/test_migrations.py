@@ -15,7 +15,8 @@ from tracing.checking import check
 from tracing.file import APPLICATION_ID
 from tracing.migrations import migrations
 
-STEPS = [step.name for step in migrations.pending(Database(memory=True))]
+with closing(sqlite3.connect(":memory:")) as empty:
+    STEPS = [step.name for step in migrations.pending(Database(empty))]
 VIEWS = ("runs", "model_calls", "tool_calls", "spans", "log_events", "conversation")
 
 
