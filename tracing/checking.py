@@ -8,6 +8,7 @@ or where a run's numbers of spans have a gap.
 """
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import sqlite3
@@ -34,6 +35,7 @@ _REFERENCES = {
     },
     "event": {"run": "run"},
 }  # fmt: skip
+_SCHEMA = "select type, name, sql from sqlite_schema order by type, name"
 _RUNS = "select id, run_id, seal, end_ns, redacted from run order by start_ns, id"
 _BODIES = "select id, hash, cast(text as blob), raw, gone from body"
 _MESSAGES = (
@@ -134,11 +136,8 @@ class _Checking:
                 yield Finding("the file", text)
 
     def schema(self) -> Iterator[Finding]:
-        query = "select type, name, sql from sqlite_schema order by type, name"
-        with contextlib.closing(memory_store()) as fresh:
-            usual = fresh.execute(query).fetchall()
-        here = {(kind, name): sql for kind, name, sql in self._connection.execute(query)}
-        for kind, name, sql in usual:
+        here = {(kind, name): sql for kind, name, sql in self._connection.execute(_SCHEMA)}
+        for kind, name, sql in _usual_schema():
             if here.pop((kind, name), None) != sql:
                 yield Finding(f"the {kind} {name}", "is not defined as it was made")
         for kind, name in here:
@@ -229,6 +228,12 @@ class _Checking:
                     yield Finding(place, "has lost its seal")
             elif seal != digest(note):
                 yield Finding(place, "is not what was sealed")
+
+
+@functools.cache
+def _usual_schema() -> tuple[tuple[str, str, str | None], ...]:
+    with contextlib.closing(memory_store()) as fresh:
+        return tuple(fresh.execute(_SCHEMA).fetchall())
 
 
 def _wrong_text(hash_: bytes, text: bytes, raw: bytes | None, gone: int | None) -> str | None:
