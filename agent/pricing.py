@@ -103,11 +103,6 @@ class PriceBook:
         """Loads the list, which `price` would do when it first needs it."""
         _load()
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether a price can be told without loading the list, which takes long."""
-        return _loaded.is_set()
-
     def price(
         self, *, model: str | None, response_model: str | None, provider: str | None, when: datetime, usage: Usage,
         tier: str | None = None,
@@ -235,9 +230,16 @@ class PriceBook:
         )
 
 
+def is_loaded() -> bool:
+    """Whether a price can be told without loading the list, which takes long."""
+    return _loaded.is_set()
+
+
 def _load() -> None:
     """Loads the list. A fork waits for that: in the child, the lock of a module that was being imported by another
     thread would never be released."""
+    if _loaded.is_set():
+        return  # without the lock, for which a fork in a signal handler would wait in vain
     with _loading:
         from agent import price_list  # noqa: F401
 

@@ -129,6 +129,8 @@ class Response:
         """This response, if a run can go on from it. Raises ValueError."""
         if len(self.calls) != len(self.message.tool_calls):
             raise ValueError("the calls of a response are not those of its message")
+        if not isinstance(self.usage, Usage):
+            raise ValueError("the usage of a response must be a Usage: Usage() where it is not known")
         return self
 
 

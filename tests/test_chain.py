@@ -67,7 +67,7 @@ def test_extending_a_history_hashes_only_what_is_new() -> None:
     chain = Chain()
     assert [one.depth for one in chain.extend(messages[:2])] == [0, 1]
     assert [one.depth for one in chain.extend(messages)] == [2, 3]
-    assert chain.extend(messages) == ()
+    assert chain.extend(messages) == []
     assert chain.tip is not None
     assert chain.tip.hash == tip(*messages)
 

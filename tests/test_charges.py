@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent import Agent, Limits, ModelError, OpenAIModel, Retries, Toolbox, tool
+from agent import Agent, Limits, ModelError, OpenAIModel, Retries, Toolbox, pricing, tool
 from agent.models.wire import to_usage
 from agent.pricing import PriceBook
 from agent.values import Usage
@@ -191,3 +193,36 @@ def test_a_call_is_priced_with_its_answer_once_the_list_is_loaded(tmp_path: Path
     assert [(call["step"], call["cost_usd"], call["price"].split()[-1]) for call in seen] == [
         (1, 0.00056, "openai/gpt-4.1-mini")
     ]
+
+
+def test_a_price_needs_no_lock_once_the_list_is_loaded() -> None:
+    PriceBook().load()
+    found: list[Any] = []
+
+    def price() -> None:
+        now, usage = datetime.now(UTC), Usage(input=1, output=1)
+        found.append(
+            PriceBook().price(model="gpt-4.1-mini", response_model=None, provider="openai", when=now, usage=usage)
+        )
+
+    with pricing._loading:  # as it is while the process forks
+        thread = threading.Thread(target=price, daemon=True)
+        thread.start()
+        thread.join(10)
+    assert [priced.cost for priced in found] == [2000]
+
+
+def test_the_name_of_an_own_price_is_stored_as_a_text_that_can_be_read(tmp_path: Path) -> None:
+    PriceBook().load()
+    (tmp_path / "prices.toml").write_text('[[price]]\nmodel = "m\\u0000x"\ninput = 1.0\noutput = 1.0\n')
+
+    async def model(messages: Any) -> Any:
+        usage = {"prompt_tokens": 1, "completion_tokens": 1}
+        return {"choices": [{"message": {"content": "x"}}], "model": "m\0x", "usage": usage}
+
+    prices = PriceBook.configured(str(tmp_path / "prices.toml"))
+    with Recorder(tmp_path / "t.db", prices=prices, strict=True) as recorder:
+        asyncio.run(recorder.run(Agent(model=model), "q"))
+    with Store(tmp_path / "t.db") as store:
+        (call,) = store.model_calls(store.find("last"))
+    assert (call["cost_usd"], call["price"]) == (2e-6, "own prices.toml: m\N{SYMBOL FOR NULL}x (input 1, output 1)")

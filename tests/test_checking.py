@@ -108,6 +108,7 @@ def test_a_store_as_it_was_written_has_no_findings(varied: Path) -> None:
         ("update run set model='gpt' where id=1", "run {0}", "its row is not what was sealed at the end of the run"),
         ("update span set inp=1 where run=1 and n=1", "run {0}:1", "the row of the model call is not what was sealed at the end of the run"),
         ("update span set call_id=call_id||char(0)||'x' where run=1 and kind=2 and step=2", "run {0}:2.1", "the row of the call is not what was sealed at the end of the run"),
+        ("update message set envelope='' where role='user'", "run {0} message 2", "is not what was hashed"),
         ("update run set agent=agent||char(0) where id=1", "run {0}", "its row is not what was sealed at the end of the run"),
         ("update span set chars=1 where run=1 and kind=2 and step=2", "run {0}:2.1", "the row of the call is not what was sealed at the end of the run"),
         ("update span set name='x' where run=1 and kind=3 and end_ns=9 and step=2", "run {0}:2", r"span \d+ is not what was sealed"),

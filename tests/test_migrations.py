@@ -76,7 +76,7 @@ def test_an_older_store_is_read_as_it_is_and_brought_up_to_date_by_the_next_run(
 
 
 def test_a_users_own_view_stays(tmp_path: Path) -> None:
-    path = older(tmp_path / "old.db", 3)
+    path = older(tmp_path / "old.db", len(STEPS) - 1)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute('create view "my own" as select count(*) from message join runs')
     sound(path)

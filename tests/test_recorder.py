@@ -18,6 +18,7 @@ from agent.ports import ModelInfo, Tell
 from agent.values import Request, Response
 from tracing import CountingIds, FixedClock, Recorder, RecorderWarning, Store, StoreError
 from tracing.checking import check
+from tracing.facts import Logged
 
 
 @tool("Add two numbers.")
@@ -211,13 +212,13 @@ def test_a_history_that_comes_from_elsewhere_is_stored_once_too(tmp_path: Path) 
     assert [count for _, count in rows(tmp_path / "t.db", whole)] == [6, 11, 16]
 
 
-def test_a_run_that_is_made_again_shares_its_texts(tmp_path: Path) -> None:
+def test_a_run_that_is_made_again_is_stored_once(tmp_path: Path) -> None:
     for _ in range(3):
         with Recorder(tmp_path / "t.db") as recorder:
             result = recorder.run_sync(script(BOTH, "7 HELLO", system="s"), "q")
     assert rows(tmp_path / "t.db", "select count(*) from body where text='HELLO'") == [(1,)]
     count = rows(tmp_path / "t.db", "select role, count(*) from message group by 1 order by 1")
-    assert count == [("assistant", 3 + 1), ("system", 1), ("tool", 2 * 3), ("user", 1)]
+    assert count == [("assistant", 2), ("system", 1), ("tool", 2), ("user", 1)]
     with Store(tmp_path / "t.db") as store:
         assert [one for one in check(store, hashes=True) if one.is_fault] == []
         for run in store.runs()[0]:
@@ -256,6 +257,45 @@ def test_the_end_of_a_call_that_cannot_be_written_leaves_what_was_said(tmp_path:
     assert rows(tmp_path / "t.db", "select provider from model_calls") == [("p\N{SYMBOL FOR NULL}\ufffd",)] * 2
     with Store(tmp_path / "t.db") as store:
         assert [one for one in check(store, hashes=True) if one.is_fault] == []
+
+
+@pytest.mark.parametrize("usage", [None, {"input": 1}, 5])
+def test_an_answer_with_a_usage_that_is_none_ends_the_run_as_failed(tmp_path: Path, usage: Any) -> None:
+    class Odd:
+        info = ModelInfo(name="odd", provider="odd")
+
+        async def respond(self, request: Request, tell: Tell) -> Response:
+            return Response(message=Message(role="assistant", content="done"), usage=usage)
+
+    with Recorder(tmp_path / "t.db") as recorder, pytest.raises(ModelError, match="must be a Usage"):
+        recorder.run_sync(Agent(model=Odd()), "q")
+    assert rows(tmp_path / "t.db", "select status, error is null from runs") == [("failed", 0)]
+    assert rows(tmp_path / "t.db", "select duration_ms is null from model_calls") == [(0,)]
+
+
+def test_an_interrupt_as_a_transaction_begins_leaves_none_open(tmp_path: Path) -> None:
+    class Interrupted(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            cursor = super().execute(sql, *values)
+            if sql == "begin immediate" and interrupts:
+                interrupts.pop()
+                raise KeyboardInterrupt
+            return cursor
+
+    interrupts = [1]
+    with Recorder(tmp_path / "t.db", strict=True) as recorder:
+        recorder.run_sync(script("one"), "q")
+        assert recorder._instruments is not None
+        writer = recorder._instruments.writer
+        assert writer._rows is not None
+        writer._rows.connection.close()
+        writer._rows.connection = sqlite3.connect(tmp_path / "t.db", factory=Interrupted, isolation_level=None)
+        line = Logged(None, None, None, 1, "info", "a line", "{}")
+        with pytest.raises(KeyboardInterrupt):
+            writer.write([line])
+        recorder.run_sync(script("two"), "q")
+    assert rows(tmp_path / "t.db", "select answer from runs order by started_at") == [("one",), ("two",)]
+    assert rows(tmp_path / "t.db", "select event from log_events where event='a line'") == [("a line",)]
 
 
 def test_a_log_that_listens_hears_of_a_request_when_it_is_in_the_file(tmp_path: Path) -> None:

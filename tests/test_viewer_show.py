@@ -252,3 +252,11 @@ def test_calls_of_one_message_stand_side_by_side_in_time(db: Path, columns: int)
     drawn = {name: {cell for cell, mark in enumerate(bar) if mark != "·"} for name, (_, bar) in bars.items()}
     assert drawn["├─ 1.1"] & drawn["└─ 1.2"]
     assert max(drawn["└─ 1.2"]) < min(drawn["└─ 2.1"])
+
+
+def test_an_answer_of_parts_is_shown_as_its_text(tmp_path: Path) -> None:
+    look = calls(("read_doc", {"path": "a.md"}))
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("What?", {**look, "content": [{"type": "text", "text": "I look."}]}, answer("That."))
+    for arguments in ([], ["--full"], ["last:1"], ["--messages"]):
+        assert "I look." in printed("show", *arguments, db=tmp_path / "t.db")

@@ -108,7 +108,7 @@ class Chain:
         self._messages: tuple[Message, ...] = ()
         self.tip: Link | None = None
 
-    def extend(self, messages: tuple[Message, ...]) -> tuple[Link, ...]:
+    def extend(self, messages: tuple[Message, ...]) -> list[Link]:
         """Makes `messages` the history, and returns the links that are new.
 
         Histories are tuples of frozen messages that only grow, so the last known one standing where it stood means
@@ -132,7 +132,7 @@ class Chain:
             new.append(self.tip)
         self._messages = messages
         self._known.clear()
-        return tuple(new)
+        return new
 
     def goes_on(self, messages: tuple[Message, ...]) -> bool:
         """Whether these are the messages of this chain's history, perhaps with more."""

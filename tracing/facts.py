@@ -11,7 +11,6 @@ from tracing.chain import Body, Link
 
 class RunStarted(NamedTuple):
     run_id: str
-    said: tuple[Link, ...]
     trace_id: bytes
     span_id: bytes
     parent_span: bytes | None
@@ -46,13 +45,6 @@ class RunEnded(NamedTuple):
     reasoning: int | None
     unreported: int
     redacted: int | None
-
-
-class Said(NamedTuple):
-    """Messages were added to the history of a run, in this order."""
-
-    run_id: str
-    said: tuple[Link, ...]
 
 
 class Asked(NamedTuple):
@@ -163,4 +155,5 @@ class Logged(NamedTuple):
     fields: str
 
 
-Fact = RunStarted | RunEnded | Said | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+Fact = RunStarted | RunEnded | Link | Asked | Answered | Priced | Called | Returned | SpanStarted | SpanEnded | Logged
+"""A link tells that a message was added to a history."""

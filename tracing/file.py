@@ -21,7 +21,7 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 APPLICATION_ID = 0x706C6179  # "play": tells a trace store from any other SQLite file
-VERSION = 4
+VERSION = 3
 
 HOT_BUSY_MS = 50  # an event loop never waits longer than this for somebody else's write
 PATIENT_BUSY_MS = 10_000

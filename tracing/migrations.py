@@ -43,26 +43,8 @@ def m003_costs(db: Database) -> None:
     )
     db.execute("create index run_apart on run(id) where kind<>'live' or imported_ns is not null")
     db.execute("create index call_unpriced on span(run) where kind=1 and end_ns is not null and price is null")
-    db.execute("pragma user_version=3")
-
-
-@migrations()
-def m004_fewer_pages(db: Database) -> None:
-    """An index is a page more to write in every transaction. Of messages only those are in one that are nothing but
-    text (see tracing/rows.py), which makes them the only ones that are there once; no query used `tool_time`."""
-    db.execute("drop index tool_time")
-    db.execute("pragma legacy_alter_table=1")  # or views, also a user's own, would be looked through at the renaming
-    db.execute(
-        "create table message_4(id integer primary key, hash blob not null, parent int, depth int not null, "
-        "role text not null, body int, envelope text) strict"
-    )
-    db.execute("insert into message_4 select id, hash, parent, depth, role, body, envelope from message")
-    db.execute("drop table message")
-    db.execute("alter table message_4 rename to message")
-    db.execute("pragma legacy_alter_table=0")
-    db.execute("create unique index message_plain on message(hash) where envelope is null")
     _views(db)
-    db.execute("pragma user_version=4")
+    db.execute("pragma user_version=3")
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -73,7 +55,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 def _views(db: Database) -> None:
     """The views as they are now: they hold nothing, so the newest step makes them all anew."""
     for name in ("runs", "model_calls", "tool_calls", "spans", "log_events", "conversation"):
-        db.execute(f"drop view if exists {name}")
+        db.execute(f"drop view if exists {name}")  # a user's own views stay
     _script(db, "views.sql")
 
 

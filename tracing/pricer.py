@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from agent.errors import described
-from agent.pricing import FREE, NOT_CHARGED, OURS, REPLAYED, PriceBook, Priced
+from agent.pricing import FREE, NOT_CHARGED, OURS, REPLAYED, PriceBook, Priced, is_loaded
 from agent.values import Charge, Usage
 from tracing import facts
 from tracing.errors import warn
@@ -63,7 +63,7 @@ class Pricer:
         if call.usage is None and not call.charges:
             return NOT_CHARGED
         try:
-            return self._price(call) if self._prices.is_loaded else None
+            return self._price(call) if is_loaded() else None
         except Exception as error:  # noqa: BLE001 - a price that cannot be found must not end the run
             self._trouble(error)
             return None

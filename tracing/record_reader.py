@@ -154,7 +154,7 @@ class _Reader:
             number = span["step"]
             tip = self._messages.get(span["request_tip"])
             length = 0 if tip is None else tip["depth"] + 1
-            is_part = tip is not None and length <= len(chain) and chain[length - 1]["hash"] == tip["hash"]
+            is_part = tip is not None and length <= len(chain) and chain[length - 1]["id"] == tip["id"]
             if not is_part and not self._is_broken:
                 self._faults.append(Fault(number, None, "the history that was sent is not part of the run's"))
             self._check_messages(chain[:length], number)

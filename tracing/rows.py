@@ -1,11 +1,6 @@
 """From facts to rows: the fixed statements of the hot path, on the raw connection.
 
 Row ids are looked up once and remembered; what was remembered inside a transaction that failed is forgotten with it.
-
-A history that continues another shares its rows. An index knows the messages that are nothing but text: the prompt, the
-questions, the answers; whoever goes on from a finished turn is found by it. The messages between, which call tools and
-answer calls, are in no index, because each entry costs a page of every transaction: they are found by the run that is
-continued, which is the parent of a fork or a kept replay, or the last one of the session.
 """
 
 import os
@@ -19,31 +14,11 @@ from tracing.chain import Body, Link
 from tracing.process import born, host
 from tracing.seal import digest, seal_of, span_digest
 
-_REMEMBERED = 32_768
-"""Rows of texts, and of messages, that are known by their hash: 5 MB at the most."""
+_REMEMBERED = 4096
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _BODY = "insert into body(hash,text,raw) values(?,?,?) on conflict(hash) do nothing"
-_MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?)"
-_PLAIN = "select id from message where hash=? and envelope is null"
-_TIP = (
-    "select m.id from message m where m.hash=:hash and m.id in (select start_tip from run where id=:run "
-    "union select request_tip from span where run=:run union select response from span where run=:run)"
-)
-_LAST = (
-    "coalesce(r.tip, (select coalesce(s.response, s.request_tip) from span s where s.run=r.id and s.kind=1 "
-    "order by s.n desc limit 1), r.start_tip)"
-)
-HISTORY = (
-    f"with recursive h(id) as (select {_LAST} from run r where r.run_id=? union all select m.parent from h "  # noqa: S608
-    "join message m on m.id=h.id where m.parent is not null) "
-    "select m.hash, m.id from h join message m on m.id=h.id order by m.depth"
-)
-"""The hashes and row ids of what was said in a run, from the first on; also of one that was never closed."""
-_TURN = (
-    f"select m.hash, m.id from message m where m.id=(select {_LAST} from run r where r.session=? "  # noqa: S608
-    "order by r.start_ns desc limit 1)"
-)
+_MESSAGE = "insert into message(hash,parent,depth,role,body,envelope) values(?,?,?,?,?,?) on conflict(hash) do nothing"
 _RUN = (
     "insert into run(run_id,trace_id,span_id,parent_span,parent_run,fork_step,kind,session,agent,model,process,start_ns,"
     "question,start_tip,settings,tools,attrs) values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -53,14 +28,14 @@ _RUN_END = (
     "reasoning=?,unreported=?,redacted=? where id=?"
 )
 _SEAL = "update run set seal=? where id=?"
-_CHAT_START = "run,n,span_id,parent_id,step,start_ns,model,provider,request_tip,settings,tools"
-_CHAT_RESULT = (
-    "end_ns,duration_ns,error,response_model,finish,inp,out,cached,cache_write,reasoning,response,raw,attempts,"
-    "first_token_ns,tier,attrs,cost,price"
+_CHAT = (
+    "insert into span(run,n,span_id,parent_id,kind,step,start_ns,name,model,provider,request_tip,settings,tools) "
+    "values(?,?,?,?,1,?,?,'chat',?,?,?,?,?)"
 )
-_CHAT = f"insert into span(kind,name,{_CHAT_START}) values(1,'chat'{',?' * 11})"
-_CHAT_END = f"update span set {_CHAT_RESULT.replace(',', '=?,')}=? where run=? and n=?"  # noqa: S608
-_CHAT_WHOLE = f"insert into span(kind,name,{_CHAT_START},{_CHAT_RESULT}) values(1,'chat'{',?' * 29})"
+_CHAT_END = (
+    "update span set end_ns=?,duration_ns=?,error=?,response_model=?,finish=?,inp=?,out=?,cached=?,cache_write=?,"
+    "reasoning=?,response=?,raw=?,attempts=?,first_token_ns=?,tier=?,attrs=?,cost=?,price=? where run=? and n=?"
+)
 _PRICE = "update span set cost=?,price=? where run=? and n=? and price is null"
 _TOOL = "insert into span(run,n,span_id,parent_id,kind,step,idx,start_ns,name,call_id,arguments) values(?,?,?,?,2,?,?,?,?,?,?)"
 _TOOL_END = "update span set end_ns=?,duration_ns=?,error=?,result=?,whole=?,chars=?,truncated=? where run=? and n=?"
@@ -81,12 +56,10 @@ class Rows:
         self._runs: dict[str, int] = {}
         self._process: int | None = None
         self._new: list[tuple[dict[Any, int], Any]] = []
-        self._begun: dict[tuple[str, int], tuple[Any, ...]] = {}
-        """Model calls that began in this transaction: with their end, most of them are one row."""
         self.write: dict[type, Callable[[Any], None]] = {
             facts.RunStarted: self._run_started,
             facts.RunEnded: self._run_ended,
-            facts.Said: self._say,
+            Link: self._said,
             facts.Asked: self._asked,
             facts.Answered: self._answered,
             facts.Priced: self._priced,
@@ -97,24 +70,16 @@ class Rows:
             facts.Logged: self._logged,
         }
 
-    def complete(self) -> None:
-        """Before the end of a transaction."""
-        for values in self._begun.values():
-            self.connection.execute(_CHAT, values)
-        self._begun.clear()
-
     def committed(self) -> None:
         self._new.clear()
         for known in (self._bodies, self._messages):
             if len(known) > _REMEMBERED:
-                for key in list(known)[: len(known) // 2]:  # the older ones
-                    del known[key]
+                known.clear()
 
     def rolled_back(self) -> None:
         for known, key in self._new:
             known.pop(key, None)
         self._new.clear()
-        self._begun.clear()
 
     def process_started(self, time_ns: int) -> None:
         pid = os.getpid()
@@ -129,12 +94,7 @@ class Rows:
     def _run_started(self, fact: facts.RunStarted) -> None:
         if self._process is None:
             raise RuntimeError("a run needs its process")
-        if fact.kind != "live":  # it will say again what was said in the run that it comes from
-            self._find_history(HISTORY, fact.parent_run)
-        elif fact.session is not None:
-            self._find_history(_TURN, _clean(fact.session))
-        self._say(fact)
-        tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
+        tip = None if fact.tip is None else self._message(fact.tip)
         row = self.connection.execute(
             _RUN,
             (
@@ -150,66 +110,48 @@ class Rows:
             self.connection.execute(_TAG, (name, fact.run_id, fact.start_ns, value, sealed))
 
     def _run_ended(self, fact: facts.RunEnded) -> None:
-        self.complete()
         answer = None if fact.answer is None else self._body(fact.answer)
+        tip = None if fact.tip is None else self._message(fact.tip)
         run = self._run(fact.run_id)
-        tip = None if fact.tip is None else self._message(fact.tip, fact.run_id)
-        self._execute(
+        self.connection.execute(
             _RUN_END,
             (
                 fact.end_ns, fact.duration_ns, fact.stop, _clean(fact.error), answer, tip, fact.steps, fact.tool_calls,
-                fact.input, fact.output, fact.cached, fact.reasoning, fact.unreported,
+                _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.reasoning), fact.unreported,
                 fact.redacted, run,
             ),
         )  # fmt: skip
         self.connection.execute(_SEAL, (seal_of(self.connection, run), run))
 
-    def _find_history(self, query: str, of: str | None) -> None:
-        for said, row in self.connection.execute(query, (of,)).fetchall():
-            self._remember(self._messages, said, row)
-
-    def _say(self, fact: facts.RunStarted | facts.Said) -> None:
-        links = fact.said
-        new = len(links)
-        while new and not self._is_there(links[new - 1]):  # one that is there already has all before it
-            new -= 1
-        for link in links[new:]:
-            parent = None if link.parent is None else self._message(link.parent, fact.run_id)
-            body = None if link.body is None else self._body(link.body)
-            values = (link.hash, parent, link.depth, link.role, body, link.envelope)
-            self._remember(self._messages, link.hash, self.connection.execute(_MESSAGE, values).lastrowid)
-
-    def _is_there(self, link: Link) -> bool:
-        if link.hash not in self._messages and link.envelope is None:
-            found = self.connection.execute(_PLAIN, (link.hash,)).fetchone()
-            if found is not None:
-                self._remember(self._messages, link.hash, found[0])
-        return link.hash in self._messages
+    def _said(self, link: Link) -> None:
+        if link.hash not in self._messages:
+            self._insert_message(link)
 
     def _asked(self, fact: facts.Asked) -> None:
-        self._begun[fact.run_id, fact.number] = (
-            self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns,
-            _clean(fact.model), _clean(fact.provider), self._message(fact.tip, fact.run_id), self._body(fact.settings),
-            self._body(fact.tools),
+        self.connection.execute(
+            _CHAT,
+            (
+                self._run(fact.run_id), fact.number, fact.span_id, fact.parent_id, fact.step, fact.start_ns,
+                _clean(fact.model), _clean(fact.provider), self._message(fact.tip), self._body(fact.settings),
+                self._body(fact.tools),
+            ),
         )  # fmt: skip
 
     def _answered(self, fact: facts.Answered) -> None:
-        result = (
-            fact.end_ns, fact.duration_ns, fact.error and _clean(fact.error),
-            fact.response_model and _clean(fact.response_model), fact.finish and _clean(fact.finish),
-            fact.input, fact.output, fact.cached, fact.cache_write, fact.reasoning,
-            None if fact.response is None else self._message(fact.response, fact.run_id),
-            None if fact.raw is None else self._body(fact.raw), fact.attempts, fact.first_token_ns,
-            fact.tier and _clean(fact.tier), fact.attrs, fact.cost, fact.price,
+        response = None if fact.response is None else self._message(fact.response)
+        raw = None if fact.raw is None else self._body(fact.raw)
+        self.connection.execute(
+            _CHAT_END,
+            (
+                fact.end_ns, fact.duration_ns, _clean(fact.error), _clean(fact.response_model), _clean(fact.finish),
+                _int(fact.input), _int(fact.output), _int(fact.cached), _int(fact.cache_write), _int(fact.reasoning),
+                response, raw, fact.attempts, fact.first_token_ns, _clean(fact.tier), fact.attrs, _int(fact.cost), _clean(fact.price), self._run(fact.run_id),
+                fact.number,
+            ),
         )  # fmt: skip
-        begun = self._begun.pop((fact.run_id, fact.number), None)
-        if begun is None:
-            self._execute(_CHAT_END, (*result, self._run(fact.run_id), fact.number))
-        else:
-            self._execute(_CHAT_WHOLE, (*begun, *result))
 
     def _priced(self, fact: facts.Priced) -> None:
-        self._execute(_PRICE, (fact.cost, _clean(fact.price), self._run(fact.run_id), fact.number))
+        self.connection.execute(_PRICE, (_int(fact.cost), _clean(fact.price), self._run(fact.run_id), fact.number))
 
     def _called(self, fact: facts.Called) -> None:
         self.connection.execute(
@@ -250,30 +192,30 @@ class Rows:
         line = (fact.step, fact.time_ns, fact.level, _clean(fact.name), fact.fields)
         self.connection.execute(_EVENT, (run, fact.span_id, *line, digest((fact.run_id, span, *line))))
 
-    def _execute(self, statement: str, values: tuple[Any, ...]) -> None:
-        try:
-            self.connection.execute(statement, values)
-        except OverflowError:  # a count that no model can have used is unknown
-            self.connection.execute(statement, [None if _is_too_large(value) else value for value in values])
-
     def _body(self, body: Body) -> int:
         row = self._bodies.get(body.hash)
         if row is None:
             text, raw = readable(body.text)
-            cursor = self.connection.execute(_BODY, (body.hash, text, raw))
-            row = cursor.lastrowid if cursor.rowcount == 1 else self._find("body", "hash", body.hash)
-            assert row is not None
+            row = self._insert("body", _BODY, (body.hash, text, raw))
             self._remember(self._bodies, body.hash, row)
         return row
 
-    def _message(self, digest: bytes, run_id: str) -> int:
-        """The row of a message of this run."""
+    def _insert_message(self, link: Link) -> None:
+        parent = None if link.parent is None else self._message(link.parent)
+        body = None if link.body is None else self._body(link.body)
+        row = self._insert("message", _MESSAGE, (link.hash, parent, link.depth, link.role, body, link.envelope))
+        self._remember(self._messages, link.hash, row)
+
+    def _insert(self, table: str, statement: str, values: tuple[Any, ...]) -> int:
+        cursor = self.connection.execute(statement, values)
+        if cursor.rowcount == 1 and cursor.lastrowid is not None:
+            return cursor.lastrowid
+        return self._find(table, "hash", values[0])
+
+    def _message(self, digest: bytes) -> int:
         row = self._messages.get(digest)
         if row is None:
-            found = self.connection.execute(_TIP, {"hash": digest, "run": self._run(run_id)}).fetchone()
-            if found is None:
-                raise LookupError("the message that this belongs to was not written")
-            row = int(found[0])
+            row = self._find("message", "hash", digest)
             self._remember(self._messages, digest, row)
         return row
 
@@ -316,5 +258,6 @@ def _clean(text: str | None) -> str | None:
     return readable(text)[0]
 
 
-def _is_too_large(value: object) -> bool:
-    return isinstance(value, int) and not -(2**63) <= value < 2**63
+def _int(value: int | None) -> int | None:
+    """What SQLite can hold; a count that no model can have used is unknown."""
+    return value if value is not None and -(2**63) <= value < 2**63 else None

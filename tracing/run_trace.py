@@ -7,7 +7,7 @@ the run does.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -104,7 +104,6 @@ class RunTrace:
         parent_run = origin.parent_run or (None if above is None else above.trace.run_id)
         started = facts.RunStarted(
             self.run_id,
-            said,
             self.trace_id,
             self.span_id,
             None if caller is None else span_id(caller),
@@ -122,7 +121,7 @@ class RunTrace:
             clean_json(column_text(attrs), self._clean),
             tuple(map(self._clean, labels.tags)),
         )
-        self._write((started,))
+        self._write((*said, started))
         self._tell(events.run_started(agent.name, model.name, started.session, started.kind))
 
     @property
@@ -147,8 +146,7 @@ class RunTrace:
 
     # Model calls
 
-    def asked(self, request: Request, model: ModelInfo, *, at_once: bool) -> OpenCall:
-        """`at_once`: the answer follows without any foreign code, and can take the record of the request along."""
+    def asked(self, request: Request, model: ModelInfo) -> OpenCall:
         if self._unrun:
             self._declined(request.messages)
         said = self._chain.extend(request.messages)
@@ -167,7 +165,7 @@ class RunTrace:
             self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
             tip, self._settings, self._tools,
         )  # fmt: skip
-        self._write((facts.Said(self.run_id, said), asked), linger=at_once and self._log is None)
+        self._write((*said, asked))
         self._pricer.expect(model.name, model.provider)
         if self._log is not None:
             self._tell(events.model_asked(request.step, model.name, len(request.messages)), call)
@@ -201,7 +199,7 @@ class RunTrace:
 
     def _end_ask(
         self, call: OpenCall, error: BaseException | None, spent: Usage, cost: Ended, response: Response | None = None,
-        raw: Body | None = None, said: tuple[Link, ...] = (),
+        raw: Body | None = None, said: Sequence[Link] = (),
     ) -> None:  # fmt: skip
         end_ns, duration_ns = self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns
         priced = self._pricer.price(cost)
@@ -214,7 +212,7 @@ class RunTrace:
             to_text({"charges": cost.charges}) if cost.charges else None,
             None if priced is None else priced.cost, None if priced is None else priced.price,
         )  # fmt: skip
-        self._write((facts.Said(self.run_id, said), answered), linger=response is not None)
+        self._write((*said, answered), linger=response is not None)
         if priced is None:
             self._pricer.add(cost)
         if self._log is not None:
@@ -319,7 +317,7 @@ class RunTrace:
 
     def _failed(self, error: BaseException) -> None:
         cancelled = isinstance(error, CANCELLING)
-        said: tuple[Link, ...] = ()
+        said: list[Link] = []
         # Another run's error may come through a tool or `on_step`: its history is not this one's.
         if isinstance(error, ModelError) and self._chain.goes_on(error.result.messages):
             said = self._chain.extend(error.result.messages)
@@ -332,7 +330,7 @@ class RunTrace:
             self.totals,
         )
 
-    def _end(self, said: tuple[Link, ...], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
+    def _end(self, said: Sequence[Link], stop: Stop, error: str | None, answer: Body | None, totals: Totals) -> None:
         usage, now = totals.usage, self._clock.wall_ns()
         duration = self._clock.monotonic_ns() - self._start_ns
         ended = facts.RunEnded(
@@ -340,7 +338,7 @@ class RunTrace:
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
             0 if self._redactor is None else self._redactor.count,
         )  # fmt: skip
-        self._write((facts.Said(self.run_id, said), ended))
+        self._write((*said, ended))
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 

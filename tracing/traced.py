@@ -10,8 +10,6 @@ class TracedModel:
     def __init__(self, model: Model, trace: RunTrace) -> None:
         self._model = model
         self._trace = trace
-        # Of the class itself: what is derived from such a model, or wraps it, may do anything.
-        self._at_once = bool(vars(type(model)).get("at_once"))
 
     @property
     def info(self) -> ModelInfo:
@@ -19,7 +17,7 @@ class TracedModel:
 
     async def respond(self, request: Request, tell: Tell) -> Response:
         trace = self._trace
-        call = trace.asked(request, self._model.info, at_once=self._at_once)
+        call = trace.asked(request, self._model.info)
 
         def overhear(what: TextDelta | FirstToken | Retried) -> None:
             trace.heard(call, what)

@@ -135,11 +135,10 @@ class Writer:
 
     def _transact(self, rows: Rows, facts: Iterable[Fact]) -> None:
         execute, write = rows.connection.execute, rows.write
-        execute("begin immediate")
         try:
+            execute("begin immediate")
             for fact in facts:
                 write[type(fact)](fact)
-            rows.complete()
             execute("commit")
         except BaseException:
             rows.rolled_back()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from agent.messages import Message
 from agent.observing import shown_chars
 from agent.terminal import call_text, one_line
 from tracing.store import Request, Row, Store
@@ -135,7 +136,7 @@ def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | Non
         said = (words, "")
     model = row["response_model"] or row["model"]
     _row(screen, tree, (f"step {step.number}  {model}: ", "head"), said, step.timing, row["duration_ms"])
-    text = (step.message or {}).get("content")
+    text = None if step.message is None else Message.from_dict(step.message).content  # of a content of parts, its text
     if text and step.calls:
         screen.line(
             ("│  ", "dim"), (text if full or detailed else one_line(text, 200), ""), shorten=not (full or detailed)

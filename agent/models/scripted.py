@@ -25,9 +25,6 @@ class ScriptedModel:
     A script is for a run from its beginning: one that is asked for step N first, as by a fork, starts at response N.
     """
 
-    at_once = True
-    """The answer is there already: nothing can happen between a request and its answer."""
-
     def __init__(self, responses: Iterable[Any], *, name: str = "scripted") -> None:
         self.info = ModelInfo(name=name, provider="playhead")
         self._responses = list(responses)

@@ -30,9 +30,8 @@ class _Exporter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._bodies: set[int] = set()
+        self._messages: set[int] = set()
         """Row ids of what was written."""
-        self._messages: set[bytes] = set()
-        """Hashes: two runs may have a row each of one message."""
 
     def lines(self, run_ids: Iterable[str]) -> Iterator[str]:
         for run_id, row in self._sorted(run_ids):
@@ -101,20 +100,18 @@ class _Exporter:
             "left join message p on p.id=m.parent left join body b on b.id=m.body where m.id=?"
         )
         new = []
-        while tip is not None:
+        while tip is not None and tip not in self._messages:
             row = self._connection.execute(query, (tip,)).fetchone()
             if row is None or (row[1] is not None and row[2] is None) or (row[6] is not None and row[7] is None):
                 raise _Damaged("one of its messages is missing")
             digest, parent, parent_hash, depth, parent_depth, role, body, body_hash, envelope = row
-            if digest in self._messages:
-                break
             # The depth also ends a chain that was made to run in a circle.
             if (
                 hash_of(parent_hash, role, body_hash, envelope) != digest
                 or depth != (-1 if parent is None else parent_depth) + 1
             ):
                 raise _Damaged("one of its messages is not what was hashed")
-            self._messages.add(digest)
+            self._messages.add(tip)
             fields = {"hash": digest.hex(), "parent": parent_hash and parent_hash.hex(), "depth": depth, "role": role,
                       "body": body_hash and body_hash.hex(), "envelope": envelope}  # fmt: skip
             new.append((body, {name: value for name, value in fields.items() if value is not None}))

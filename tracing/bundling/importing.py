@@ -12,7 +12,7 @@ from tracing.bundling import lines as bundle_lines
 from tracing.bundling.lines import ANNOTATION, BODIES, EVENT, LATER, MESSAGES, PROCESS, RUN, SPAN, Fields, values
 from tracing.bundling.reading import HASHED, Reader, Refused
 from tracing.chain import hash_of
-from tracing.rows import HISTORY, readable
+from tracing.rows import readable
 
 
 def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
@@ -22,8 +22,7 @@ def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
 # A text that a prune took comes back with a bundle that has it.
 _BODY = _insert("body", ("hash", "text", "raw", "gone"), " on conflict(hash) do update set "
                 "text=excluded.text, raw=excluded.raw, gone=null where body.gone is not null and excluded.gone is null")  # fmt: skip
-_MESSAGE = _insert("message", ("hash", "parent", "depth", "role", "body", "envelope"))
-_PLAIN = "select id from message where hash=? and envelope is null"
+_MESSAGE = _insert("message", ("hash", "parent", "depth", "role", "body", "envelope"), " on conflict(hash) do nothing")
 _RUN = _insert("run", (*RUN, "process", "imported_ns"))
 _SPAN = _insert("span", ("run", *SPAN))
 _EVENT = _insert("event", ("run", *EVENT))
@@ -40,16 +39,6 @@ class Imported(NamedTuple):
     new: int
     known: int
     """Those that were there already, the same."""
-
-
-class _Said(NamedTuple):
-    """A message of the bundle."""
-
-    parent: bytes | None
-    depth: int
-    role: str
-    body: int | None
-    envelope: str | None
 
 
 class _Current(NamedTuple):
@@ -71,9 +60,8 @@ class Importer:
         self._connection = connection
         self._now_ns = now_ns
         self._bodies: dict[bytes, int] = {}
-        self._messages: dict[bytes, _Said] = {}
-        self._rows: dict[bytes, int] = {}
-        """Row ids of messages that a new run needs, by hash."""
+        self._messages: dict[bytes, tuple[int, int]] = {}
+        """Row id and depth by hash."""
         self._new = self._known = 0
         self._current: _Current | None = None
 
@@ -117,22 +105,27 @@ class Importer:
                 raise Refused("the text is not what its hash names")
             text, raw = readable(exact.decode("utf-8", "surrogatepass"))
         self._connection.execute(_BODY, (digest, text, raw, 1 if "gone" in fields else None))
-        (self._bodies[digest],) = self._connection.execute("select id from body where hash=?", (digest,)).fetchone()
+        self._bodies[digest] = self._row_of("body", digest)
 
     def _message(self, fields: Fields) -> None:
         digest = bytes.fromhex(fields["hash"])
         if digest in self._messages:
             raise Refused("this message came before")
         above, body = _digest(fields, "parent"), _digest(fields, "body")
-        if above is not None and above not in self._messages:
+        parent, depth = (None, -1) if above is None else self._messages.get(above, (None, -1))
+        if above is not None and parent is None:
             raise Refused("message.parent names a message that no line before has")
-        depth = 0 if above is None else self._messages[above].depth + 1
         row = None if body is None else self._body_row("message", "body", fields)
         role, envelope = fields["role"], fields.get("envelope")
-        if hash_of(above, role, body, envelope) != digest or fields["depth"] != depth:
+        if hash_of(above, role, body, envelope) != digest or fields["depth"] != depth + 1:
             raise Refused("the message is not what its hash names")
         self._object("message", "envelope", fields)
-        self._messages[digest] = _Said(above, depth, role, row, envelope)
+        self._connection.execute(_MESSAGE, (digest, parent, depth + 1, role, row, envelope))
+        self._messages[digest] = self._row_of("message", digest), depth + 1
+
+    def _row_of(self, table: str, digest: bytes) -> int:
+        (row,) = self._connection.execute(f"select id from {table} where hash=?", (digest,)).fetchone()  # noqa: S608
+        return int(row)
 
     def _body_row(self, kind: str, name: str, fields: Fields) -> int:
         row = self._bodies.get(bytes.fromhex(fields[name]))
@@ -141,32 +134,10 @@ class Importer:
         return row
 
     def _message_row(self, kind: str, name: str, fields: Fields) -> int:
-        digest = bytes.fromhex(fields[name])
-        if digest not in self._messages:
+        row, _ = self._messages.get(bytes.fromhex(fields[name]), (None, 0))
+        if row is None:
             raise Refused(f"{kind}.{name} names a message that no line before has")
-        new = []
-        above: bytes | None = digest
-        while above is not None and not self._is_there(above):
-            new.append(above)
-            above = self._messages[above].parent
-        for one in reversed(new):
-            parent, *said = self._messages[one]
-            row = self._connection.execute(_MESSAGE, (one, parent and self._rows[parent], *said)).lastrowid
-            assert row is not None
-            self._rows[one] = row
-        return self._rows[digest]
-
-    def _find_history(self, run_id: str | None) -> None:
-        """What a run that is there has said need not be stored again."""
-        for digest, row in self._connection.execute(HISTORY, (run_id,)).fetchall():
-            self._rows.setdefault(digest, row)
-
-    def _is_there(self, digest: bytes) -> bool:
-        if digest not in self._rows and self._messages[digest].envelope is None:
-            found = self._connection.execute(_PLAIN, (digest,)).fetchone()
-            if found is not None:
-                self._rows[digest] = found[0]
-        return digest in self._rows
+        return row
 
     def _object(self, kind: str, name: str, fields: Fields) -> None:
         """Views read these columns with SQLite's functions, and one that is no JSON would fail them for every run."""
@@ -177,6 +148,7 @@ class Importer:
 
     def _run(self, fields: Fields) -> None:
         self._object("run", "attrs", fields)
+        columns = self._columns("run", RUN, fields)
         found = self._connection.execute("select id from run where run_id=?", (fields["run_id"],)).fetchone()
         if found is not None and self._was_open(found[0], fields):
             found = None
@@ -188,8 +160,6 @@ class Importer:
             self._compare(self._current, "run", fields)
             return
         self._new += 1
-        self._find_history(fields.get("parent_run"))
-        columns = self._columns("run", RUN, fields)
         process = values(PROCESS, fields["process"])
         same = self._connection.execute(_SAME_PROCESS, process).fetchone()
         process_row = self._connection.execute(_PROCESS, process).lastrowid if same is None else same[0]
@@ -202,7 +172,6 @@ class Importer:
         (imported,) = self._connection.execute("select imported_ns from run where id=?", (row,)).fetchone()
         if imported is None or "end_ns" not in fields or self._is_ended(row):
             return False
-        self._find_history(fields["run_id"])
         for table in ("span", "event"):
             self._connection.execute(f"delete from {table} where run=?", (row,))  # noqa: S608
         self._connection.execute("delete from run where id=?", (row,))
