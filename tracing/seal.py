@@ -37,10 +37,11 @@ _RUN = (
     "left join body t on t.id=r.tools left join body a on a.id=r.answer where r.id=?"
 )
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 
 def digest(values: Iterable[Any], size: int = SPAN_BYTES) -> bytes:
-    text = json.dumps(list(values), separators=(",", ":"))
-    return hashlib.sha256(text.encode()).digest()[:size]
+    return hashlib.sha256(_encode(list(values)).encode()).digest()[:size]
 
 
 def seal_of(connection: sqlite3.Connection, run: int) -> bytes:
