@@ -253,6 +253,11 @@ def test_a_file_that_there_is_no_room_for_is_not_left_behind(tmp_path: Path) -> 
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.startswith(f"viewer: cannot write {tmp_path}/s.jsonl (")
     assert not (tmp_path / "s.jsonl").exists()
+    (tmp_path / "s.jsonl").write_text("as it was")
+    assert (
+        in_shell(f"ulimit -f 0; VIEWER script last -o '{tmp_path}/s.jsonl' --force", tmp_path / "t.db").returncode == 1
+    )
+    assert (tmp_path / "s.jsonl").read_text() == "as it was"
 
 
 def test_the_sample_run_has_a_script_that_a_person_can_read(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ lines at the end: that is read as if it had not happened. See `bundle_lines` for
 
 import contextlib
 import itertools
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,7 @@ from tracing.bundling.export import export_lines as export_lines
 from tracing.errors import StoreError, TraceError
 from tracing.file import PATIENT_BUSY_MS, memory_store, open_writing
 from tracing.store import Store
+from tracing.whole_file import reason, whole_file
 
 if TYPE_CHECKING:
     from tracing.bundling.importing import Imported
@@ -38,7 +38,7 @@ class BadBundle(TraceError):
 def export(store: Store, run_ids: Iterable[str], path: Path) -> int:
     """Writes a bundle of these runs, whole or not at all, and gives their number. Raises as `export_lines`."""
     runs = 0
-    with store.tuples() as connection, _whole(path) as write:
+    with store.tuples() as connection, whole_file(path) as write:
         for line in export_lines(connection, run_ids):
             runs += line.startswith('{"run":')
             write(line.encode())
@@ -113,34 +113,6 @@ def open_bundle(path: str | Path) -> Store:
 
 
 @contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Callable[[bytes], object]]:
-    """Writes a file beside the one that is wanted, and puts it there at the end. What is no file (a pipe, a terminal)
-    is written as it is."""
-    try:
-        if path.exists() and not path.is_file():
-            with path.open("wb") as pipe:
-                yield pipe.write
-            return
-        target = path.resolve()  # of a link, what it leads to
-        beside = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}")
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
-        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file.write
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(beside, target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as error:
-        if isinstance(error, BrokenPipeError | UnicodeError):
-            raise
-        raise StoreError(f"cannot write {path} ({_reason(error)}): give another file") from error
-
-
-@contextlib.contextmanager
 def _lines_of(source: Path) -> Iterator[Iterable[str | bytes]]:
     """The lines of a bundle, or of another store as a bundle."""
     if _is_store(source):
@@ -174,11 +146,7 @@ def _is_store(path: Path) -> bool:
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> StoreError:
-    return StoreError(f"cannot read {path} ({_reason(error)}): give the path of a bundle or a store")
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror or "it failed") if isinstance(error, OSError) else "the system does not take such a path"
+    return StoreError(f"cannot read {path} ({reason(error)}): give the path of a bundle or a store")
 
 
 def _encoded(line: str | bytes) -> bytes:

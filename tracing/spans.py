@@ -46,7 +46,7 @@ class Spans:
         if self._tracer is not None and (span := self._real(name, parent, start_ns, attributes, kind)) is not None:
             return span, span_id(span)
         # No listener, or OTEL_SDK_DISABLED: the ids are ours all the same.
-        trace = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context()[0]
+        trace = int.from_bytes(self._ids.new(16), "big") if parent is None else parent.get_span_context().trace_id
         own = self._ids.new(8)
         return NonRecordingSpan(SpanContext(trace, int.from_bytes(own, "big"), False, _SAMPLED)), own
 

@@ -45,13 +45,15 @@ def asked_model(spec: str | None) -> "Model | None":
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
     """Raises Failure where the file is there already, or cannot be written."""
-    is_new = not path.exists()
+    from tracing.errors import StoreError
+    from tracing.whole_file import whole_file
+
     try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise failure(f"{path} is there already: give another name, or --force") from error
+        if path.exists() and not force:
+            raise failure(f"{path} is there already: give another name, or --force")
+        with whole_file(path) as write:
+            write(text.encode())
+    except StoreError as error:
+        raise failure(str(error)) from error
     except OSError as error:
-        if is_new:
-            path.unlink(missing_ok=True)  # what there was room for is no file to leave behind
-        raise failure(f"cannot write {path} ({error.strerror}): give another path") from error
+        raise failure(f"cannot write {path} ({error.strerror}): give another file") from error

@@ -1,6 +1,5 @@
 """Runs that were kept as tests: replayed, run for their behaviour, or recorded anew."""
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from tracing.replaying.ignoring import BadPattern
 from tracing.replaying.replay import find_recording, replay
 from tracing.replaying.report import Report
 from tracing.store import Store
+from tracing.whole_file import whole_file
 from viewer.project import BadProject, choose_agent, load, redaction
 from viewer.replays import text_of
 from viewer.testing.behaviour import Behaviour, behaviour_of
@@ -128,6 +128,5 @@ def record_anew(recording: Recording, agent: Agent, path: Path) -> None:
                 _fail(f"{path.name} is left as it is, because {error}")
         with Store(db) as store:
             text = portable(store, store.find("last"))
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    beside.replace(path)
+    with whole_file(path) as write:
+        write(text.encode())
