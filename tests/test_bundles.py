@@ -131,7 +131,7 @@ def test_every_view_says_the_same_of_an_imported_run(varied: Path, bundle: bytes
         assert copy.find("last") == store.find("last")
         assert copy.path == tmp_path / "a.jsonl"
         with pytest.raises(StoreError, match="readonly"):
-            copy._all("delete from run")
+            copy.rows("delete from run")
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 4, 0, 1, 3)])
@@ -418,7 +418,7 @@ def test_what_is_damaged_is_not_exported(bundle: bytes, tmp_path: Path, change: 
         with pytest.raises(
             StoreError, match=rf"run [0-9a-f]{{8}} cannot be exported: {reason} \(see: viewer check --hashes\)"
         ):
-            export(store, [row["run_id"] for row in store._all("select run_id from run")], tmp_path / "a.jsonl")
+            export(store, [row["run_id"] for row in store.rows("select run_id from run")], tmp_path / "a.jsonl")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -151,7 +151,7 @@ def test_a_run_whose_process_is_gone_is_told_and_is_no_fault(tmp_path: Path) -> 
                 Finding(run, "was never closed, and its process is gone", is_fault=False)
             ]
         assert looked_at(store) == Looked(
-            1, *(store._value(f"select count(*) from {name}") for name in ("body", "message"))
+            1, *(store.value(f"select count(*) from {name}") for name in ("body", "message"))
         )
 
 

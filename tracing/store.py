@@ -1,24 +1,18 @@
 """The read side: what the viewer, and a program, ask of a store. It never writes and never creates a file."""
 
-import contextlib
 import json
-import os
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from tracing.errors import NoSuchRun, StoreError
-from tracing.file import identity, open_reading
+from tracing.errors import NoSuchRun
 from tracing.filters import LARGEST, SORTS, Filter, where
 from tracing.process import is_alive
+from tracing.reader import Reader, Row
 
 if TYPE_CHECKING:
     from tracing.recording import Recording
-
-Row = dict[str, Any]
 
 _DIGITS = 18  # of a number that SQLite's integers hold
 
@@ -37,44 +31,8 @@ class Request:
     settings: Mapping[str, Any]
 
 
-class Store:
-    """A trace store, opened for reading. Use it as a context manager."""
-
-    def __init__(self, path: str | Path) -> None:
-        """Raises StoreError for a file that is no trace store."""
-        self.path = Path(path)
-        self._open()
-        self.path = Path(os.path.abspath(path))  # a tool may change the folder
-
-    @classmethod
-    def over(cls, connection: sqlite3.Connection, path: str | Path = ":memory:") -> Self:
-        """A store that is no file of its own; messages call it `path`, and the connection is closed with it."""
-        store = cls.__new__(cls)
-        store.path = Path(path)
-        store._seen = None  # it cannot change behind our back
-        store._take(connection)
-        return store
-
-    def _open(self) -> None:
-        self._seen: tuple[Any, ...] | None = _signature(self.path)
-        self._take(open_reading(self.path))
-
-    def _take(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self.connection.row_factory = _as_dict
-        self.connection.create_function("casefold", 1, lambda text: str(text or "").casefold(), deterministic=True)
-
-    def _has_changed(self) -> bool:
-        return self._seen is not None and _signature(self.path) != self._seen
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+class Store(Reader):
+    """A trace store, opened for reading."""
 
     # Which run
 
@@ -87,9 +45,9 @@ class Store:
             if not back.isascii() or not back.isdecimal():
                 raise NoSuchRun(f"{reference!r} names no run: write last, last~1, last~2 and so on")
             query = "select run_id from runs order by started_at desc limit 1 offset ?"
-            newest = self._all(query, (int(back),)) if len(back) < _DIGITS else []
+            newest = self.rows(query, (int(back),)) if len(back) < _DIGITS else []
             if not newest:
-                count = self._value("select count(*) from run")
+                count = self.value("select count(*) from run")
                 raise NoSuchRun(f"there is no run {reference}: the store holds {_runs(count)}")
             return str(newest[0]["run_id"])
         digits = reference.lower()
@@ -97,7 +55,7 @@ class Store:
             raise NoSuchRun(
                 f"{reference!r} names no run: give a run id, the beginning of one, or last (see: viewer list)"
             )
-        found = self._all(
+        found = self.rows(
             "select run_id from run where run_id >= ? and run_id < ? order by run_id limit 9", (digits, digits + "g")
         )
         if not found:
@@ -114,13 +72,13 @@ class Store:
         for size in range(SHORT, len(run_id)):
             prefix = run_id[:size]
             query = "select count(*) from run where run_id >= ? and run_id < ?"
-            if self._value(query, (prefix, prefix + "g")) <= 1:
+            if self.value(query, (prefix, prefix + "g")) <= 1:
                 return prefix
         return run_id
 
     def _last_error(self) -> str:
         query = "select run_id, status, stop from runs where coalesce(stop,'') <> 'answered' order by started_at desc"
-        for row in self._all(query):
+        for row in self.rows(query):
             if row["stop"] is not None or self._alive(row["run_id"]) is False:
                 return str(row["run_id"])
         raise NoSuchRun("every run in the store answered: there is no last-error")
@@ -135,27 +93,27 @@ class Store:
         open_only = {"running", "interrupted"} & set(wanted.status)
         query = f"select * from runs {clause} order by {SORTS[sort]}"  # noqa: S608
         if open_only:  # whether an open run still runs is known here, not in SQL
-            rows = [row for row in map(self._judged, self._all(query, values)) if row["status"] in wanted.status]
+            rows = [row for row in map(self._judged, self.rows(query, values)) if row["status"] in wanted.status]
             return rows[:limit], len(rows)
-        total = self._value(f"select count(*) from runs {clause}", values)  # noqa: S608
+        total = self.value(f"select count(*) from runs {clause}", values)  # noqa: S608
         if limit is not None:
             query += f" limit {limit}"
-        return [self._judged(row) for row in self._all(query, values)], total
+        return [self._judged(row) for row in self.rows(query, values)], total
 
     def count(self) -> int:
         """How many runs the store holds."""
-        return int(self._value("select count(*) from run"))
+        return int(self.value("select count(*) from run"))
 
     def run(self, run_id: str) -> Row:
         """One run, as `runs` has it, question and answer exactly as they were. Raises NoSuchRun."""
-        rows = self._all("select * from runs where run_id=?", (run_id,))
+        rows = self.rows("select * from runs where run_id=?", (run_id,))
         if not rows:
             raise NoSuchRun(f"there is no run {run_id} (see: viewer list)")
         query = (
             "select q.raw question, a.raw answer from run r join body q on q.id=r.question "
             "left join body a on a.id=r.answer where r.run_id=?"
         )
-        exact = {key: _exact(rows[0][key], raw) for key, raw in self._all(query, (run_id,))[0].items()}
+        exact = {key: _exact(rows[0][key], raw) for key, raw in self.rows(query, (run_id,))[0].items()}
         return {**self._judged(rows[0]), **exact}
 
     def _judged(self, row: Row) -> Row:
@@ -165,7 +123,7 @@ class Store:
 
     def _alive(self, run_id: str) -> bool | None:
         query = "select host, pid, born, p.ended_ns from run r join process p on p.id=r.process where r.run_id=?"
-        process = self._all(query, (run_id,))[0]
+        process = self.rows(query, (run_id,))[0]
         if process["ended_ns"] is not None:
             return False
         return is_alive(process["host"], process["pid"], process["born"])
@@ -173,18 +131,18 @@ class Store:
     # What happened in a run
 
     def model_calls(self, run_id: str) -> list[Row]:
-        return self._all("select * from model_calls where run_id=? order by step, started_at", (run_id,))
+        return self.rows("select * from model_calls where run_id=? order by step, started_at", (run_id,))
 
     def tool_calls(self, run_id: str) -> list[Row]:
         """As the `tool_calls` view, with `whole`: what the tool returned, uncut, where the model saw less."""
-        rows = self._all("select * from tool_calls where run_id=? order by step, call", (run_id,))
+        rows = self.rows("select * from tool_calls where run_id=? order by step, call", (run_id,))
         # By span, in a query of its own: as a join on the view's text it took seconds for a run of 2,000 steps.
         query = (
             "select lower(hex(s.span_id)) span_id, b.raw, w.text whole, w.raw whole_raw "
             "from run r join span s on s.run=r.id left join body b on b.id=s.result left join body w on w.id=s.whole "
             "where r.run_id=? and s.kind=2 and (s.whole is not null or b.raw is not null)"
         )
-        more = {row["span_id"]: row for row in self._all(query, (run_id,))}
+        more = {row["span_id"]: row for row in self.rows(query, (run_id,))}
         for row in rows:
             exact = more.get(row["span_id"])
             row["whole"] = None if exact is None else _exact(exact["whole"], exact["whole_raw"])
@@ -192,10 +150,10 @@ class Store:
         return rows
 
     def spans(self, run_id: str) -> list[Row]:
-        return self._all("select * from spans where run_id=? order by started_at, rowid", (run_id,))
+        return self.rows("select * from spans where run_id=? order by started_at, rowid", (run_id,))
 
     def events(self, run_id: str) -> list[Row]:
-        return self._all("select * from log_events where run_id=?", (run_id,))
+        return self.rows("select * from log_events where run_id=?", (run_id,))
 
     def answers(self, run_id: str) -> dict[int, Row]:
         """The model's answer at each step, as a chat-completions message."""
@@ -203,14 +161,14 @@ class Store:
             "select s.step, m.role, b.text, b.raw, m.envelope, m.hash from span s join run r on r.id=s.run "
             "join message m on m.id=s.response left join body b on b.id=m.body where r.run_id=? and s.kind=1"
         )
-        return {row["step"]: _message(row) for row in self._all(query, (run_id,))}
+        return {row["step"]: _message(row) for row in self.rows(query, (run_id,))}
 
     def conversation(self, run_id: str) -> list[Row]:
-        return self._all("select * from conversation where run_id=? order by position", (run_id,))
+        return self.rows("select * from conversation where run_id=? order by position", (run_id,))
 
     def history(self, run_id: str) -> list[Row]:
         """All that was said in a run, as chat-completions messages: the history of the next turn."""
-        tip = self._value(
+        tip = self.value(
             "select coalesce(r.tip, (select coalesce(s.response, s.request_tip) from span s where s.run=r.id and s.kind=1 "
             "order by s.n desc limit 1), r.start_tip) from run r where r.run_id=?",
             (run_id,),
@@ -218,7 +176,7 @@ class Store:
         return [_message(row) for row in self._chain(tip)]
 
     def _chain(self, tip: int | None) -> list[Row]:
-        return self._all(
+        return self.rows(
             "with recursive h(id) as (select ? union all select m.parent from h join message m on m.id=h.id "
             "where m.parent is not null) select m.depth, m.role, b.text, b.raw, m.envelope, m.hash from h "
             "join message m on m.id=h.id left join body b on b.id=m.body order by m.depth",
@@ -232,18 +190,18 @@ class Store:
             "from run c where c.parent_run=? and c.kind='live' "
             "order by c.start_ns, c.id"
         )
-        return [{**self.run(row["run_id"]), "span_id": row["span_id"]} for row in self._all(query, (run_id,))]
+        return [{**self.run(row["run_id"]), "span_id": row["span_id"]} for row in self.rows(query, (run_id,))]
 
     def request(self, run_id: str, step: int) -> Request:
         """What the model read before a step. Raises NoSuchRun where the run has no such step."""
-        found = step <= LARGEST and self._all(
+        found = step <= LARGEST and self.rows(
             "select s.request_tip, t.text tools, e.text settings from span s join run r on r.id=s.run "
             "left join body t on t.id=s.tools left join body e on e.id=s.settings "
             "where r.run_id=? and s.kind=1 and s.step=? order by s.n desc limit 1",
             (run_id, step),
         )
         if not found:
-            last = self._value(
+            last = self.value(
                 "select max(s.step) from span s join run r on r.id=s.run where r.run_id=? and s.kind=1", (run_id,)
             )
             has = "has no steps" if last is None else f"has the steps 1 to {last}" if last > 1 else "has one step"
@@ -264,40 +222,6 @@ class Store:
         with self.tuples() as connection:
             return read_recording(connection, run_id)
 
-    @contextlib.contextmanager
-    def tuples(self) -> "Iterator[sqlite3.Connection]":
-        """The connection, giving rows as tuples, within one look at the store."""
-        self._all("select 1")  # opened anew, if need be
-        self.connection.row_factory = None
-        try:
-            self.connection.execute("begin")
-            yield self.connection
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"cannot read the store {self.path} ({error})") from error
-        finally:
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            self.connection.row_factory = _as_dict
-
-    # Plain SQL
-
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        # A store that nobody had open is read as one that does not change; when somebody writes it, it is opened anew,
-        # and what was read in the moment of the change may be torn.
-        for last in (False, True):
-            if self._has_changed():
-                self.connection.close()
-                self._open()
-            try:
-                return self.connection.execute(query, values).fetchall()
-            except sqlite3.DatabaseError as error:
-                if last or not self._has_changed():
-                    raise StoreError(f"cannot read the store {self.path} ({error})") from error
-        raise AssertionError
-
-    def _value(self, query: str, values: Sequence[Any] = ()) -> Any:
-        return next(iter(self._all(query, values)[0].values()))
-
 
 def open_store(path: str | Path = "traces.db") -> Store:
     """Opens a store for reading. Raises StoreError for a file that is no trace store."""
@@ -314,17 +238,6 @@ def _message(row: Row) -> Row:
 
 def _exact(text: str | None, raw: bytes | None) -> str | None:
     return text if raw is None or text is None else raw.decode("utf-8", "surrogatepass")
-
-
-def _signature(path: Path) -> tuple[Any, ...]:
-    """What changes when a store is written, or its writer comes or goes."""
-    wal = path.with_name(path.name + "-wal")
-    size = path.stat() if path.exists() else None
-    return (identity(path), size and size.st_mtime_ns, size and size.st_size, wal.exists())
-
-
-def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
-    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
 def _runs(count: int) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.observing import shown_chars
-from tracing.store import Request, Row
+from tracing.reader import Row
+from tracing.store import Request
 
 
 @dataclass(frozen=True, slots=True)

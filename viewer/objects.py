@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracing.reference import Reference
 
 if TYPE_CHECKING:
-    from tracing.store import Row
+    from tracing.reader import Row
     from viewer.trees import Tree
 
 CONTENT = ("question", "answer")

@@ -8,7 +8,8 @@ from typing import Any
 from agent.messages import Message
 from agent.observing import shown_chars
 from agent.terminal import call_text, one_line
-from tracing.store import Request, Row, Store
+from tracing.reader import Row
+from tracing.store import Request, Store
 from viewer.contexts import ContextDiff, Cut
 from viewer.render import BAR, Part, Screen, bar, duration, fitted, money, number
 from viewer.times import local

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from tracing.errors import NoSuchRun
+from tracing.reader import Row
 from tracing.reference import Reference
-from tracing.store import Row, Store
+from tracing.store import Store
 
 
 @dataclass(frozen=True, slots=True)

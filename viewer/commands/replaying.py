@@ -34,9 +34,10 @@ from viewer.options import (
 )
 
 if TYPE_CHECKING:
+    from tracing.reader import Row
     from tracing.recorder import Recorder
     from tracing.replaying.report import Report
-    from tracing.store import Row, Store
+    from tracing.store import Store
 
 
 @click.command()

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from tracing.reader import Row
 from tracing.recording import Fault, Recording
 from tracing.replaying.report import Code, Divergence
-from tracing.store import Row
 from viewer.diffing.steps import SIDES, Figures, Pair, Recorded, Side, StepChange, result_of, spoken, steps_of
 
 

@@ -9,8 +9,8 @@ from datetime import tzinfo
 from itertools import groupby
 
 from agent.terminal import one_line
+from tracing.reader import Row
 from tracing.recording import RecordedCall
-from tracing.store import Row
 from viewer.diffing.runs import RunDiff
 from viewer.diffing.steps import SIDES, CallChange, Pair, Side, StepChange, result_of, spoken
 from viewer.diffing.texts import TextLine, text_diff, wrapped

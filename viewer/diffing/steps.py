@@ -11,10 +11,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 from agent.messages import Message
 from agent.terminal import call_text
+from tracing.reader import Row
 from tracing.recording import RecordedCall, RecordedStep, Recording
 from tracing.replaying.differences import of_settings, of_tools
 from tracing.replaying.report import Divergence
-from tracing.store import Row
 from viewer.trees import build_tree
 
 T_co = TypeVar("T_co", covariant=True)

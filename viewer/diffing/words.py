@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from agent.terminal import one_line
+from tracing.reader import Row
 from tracing.recording import Fault, RecordedCall
 from tracing.replaying.report import Divergence
-from tracing.store import Row
 from viewer.diffing.runs import RunDiff
 from viewer.diffing.steps import Figures, Pair, Side
 from viewer.render import duration, money, number
