@@ -4,16 +4,16 @@ As in a unified diff, - is A and + is B; ~ is a thing of both that differs, = on
 the screen says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 from itertools import groupby
 
 from agent.terminal import one_line
 from tracing.reader import Row
 from tracing.recording import RecordedCall
+from viewer.diffing.lines import MARKS, NARROWEST, DiffLines
 from viewer.diffing.runs import RunDiff
 from viewer.diffing.steps import SIDES, CallChange, Pair, Side, StepChange, result_of, spoken
-from viewer.diffing.texts import TextLine, text_diff, wrapped
 from viewer.diffing.words import (
     arrow,
     count,
@@ -32,17 +32,8 @@ from viewer.render import Part, Screen, money, number
 from viewer.replays import place_of
 from viewer.times import local
 
-LINES = 12
-"""Of one difference that are shown."""
-ALONE = 4
-"""Lines of what only one run has that are shown."""
 STEPS, STEPS_ALONE = 20, 5
 """Steps that are shown: that differ, and that only one run has."""
-ROWS = 3
-"""Of a terminal that one long line takes."""
-NARROWEST = 24
-"""Cells that a text gets at least."""
-MARKS = {"-": "failed", "+": "answered", "~": "stopped", "=": "dim", "@": "dim", " ": "dim"}
 
 
 def show_run_diff(
@@ -54,7 +45,7 @@ def show_run_diff(
 class _RunDiffScreen:
     def __init__(self, screen: Screen, change: RunDiff, *, full: bool) -> None:
         self.screen, self.change, self.full = screen, change, full
-        self.is_shortened = False
+        self.lines = DiffLines(screen, full=full)
 
     def show(self, runs: Pair[Row], short: Pair[str], where: tzinfo) -> None:
         self._headline(short)
@@ -69,7 +60,7 @@ class _RunDiffScreen:
         self._steps()
         self._end()
         self._totals()
-        if self.is_shortened:
+        if self.lines.is_shortened:
             self.screen.line(("… stands where something is shortened; --full shows all", "dim"))
 
     def _headline(self, short: Pair[str]) -> None:
@@ -86,10 +77,12 @@ class _RunDiffScreen:
         change = self.change
         labels = [("~", "model", change.model)] if change.model.differs else []
         for mark, name, pair in (*labels, *((" ", *label) for label in change.labels)):
-            half = max((self._room(len(name) + 8, 200)) // 2, NARROWEST)
-            self._line(mark, f"{name} {one_line(pair.a, half)} → {one_line(pair.b, half)}")
+            half = max((self.lines.room(len(name) + 8, 200)) // 2, NARROWEST)
+            self.lines.line(mark, f"{name} {one_line(pair.a, half)} → {one_line(pair.b, half)}")
         if change.hashes_from is not None:
-            self._line(" ", f"the hashes differ from step {change.hashes_from} on: other call ids, or an empty text")
+            self.lines.line(
+                " ", f"the hashes differ from step {change.hashes_from} on: other call ids, or an empty text"
+            )
         if change.same and (said := tokens_differ(change.totals.a.figures, change.totals.b.figures)):
             self.screen.line((f"    {said}", "cut"))
         for name, faults in (("A", change.faults.a), ("B", change.faults.b)):
@@ -122,24 +115,24 @@ class _RunDiffScreen:
             verb = "differs" if len(numbers) == 1 else "differ"
             if only is not None:
                 verb = f"{'is' if len(numbers) == 1 else 'are'} only in {only.upper()}"
-            self._more(f"… {count(len(numbers), 'more step')} {verb}, from step {numbers[0]} on", indent="")
+            self.lines.more(f"… {count(len(numbers), 'more step')} {verb}, from step {numbers[0]} on", indent="")
 
     def _step(self, step: StepChange) -> None:
         only = "" if step.only is None else f"  only in {step.only.upper()}"
         self.screen.line((f"step {step.number}", "head"), (only, MARKS["-" if step.only == "a" else "+"]))
         for message in step.messages:
             places = [str(at) for at in (message.position.a, message.position.b) if at is not None]
-            self._texts(f"message {arrow(*places)}, {message.role}", message.text)
+            self.lines.texts(f"message {arrow(*places)}, {message.role}", message.text)
         for one in (*step.tools, *step.settings):
-            self._texts(one.where, Pair(one.expected, one.actual))
+            self.lines.texts(one.where, Pair(one.expected, one.actual))
         if step.only is None:
             self._answer(step)
         else:
             if self._is_answer(step, step.only):
-                self._line(" ", "the answer: see the end")
+                self.lines.line(" ", "the answer: see the end")
             else:
-                self._alone("said", getattr(step.text, step.only))
-            self._alone("error", getattr(step.error, step.only))
+                self.lines.alone("said", getattr(step.text, step.only))
+            self.lines.alone("error", getattr(step.error, step.only))
         self._calls(step)
         if step.figures.a is None and step.figures.b is None:
             return
@@ -150,20 +143,20 @@ class _RunDiffScreen:
 
     def _answer(self, step: StepChange) -> None:
         if step.ended.differs:
-            self._line("~", f"answered only in {'A' if step.ended.a else 'B'}")
+            self.lines.line("~", f"answered only in {'A' if step.ended.a else 'B'}")
         if step.text.differs:
             said = Pair(*(None if self._is_answer(step, side) else getattr(step.text, side) for side in SIDES))
             if (step.text.a, step.text.b) == (self.change.answer.a, self.change.answer.b):
-                self._line("~", "the answer: see the end")
+                self.lines.line("~", "the answer: see the end")
             else:
-                self._texts("said", said)
+                self.lines.texts("said", said)
                 for mark, side in zip("-+", SIDES, strict=True):
                     if self._is_answer(step, side):
-                        self._line(mark, "the answer: see the end", f"  only in {side.upper()}")
-        self._texts("error", step.error)
+                        self.lines.line(mark, "the answer: see the end", f"  only in {side.upper()}")
+        self.lines.texts("error", step.error)
         has_calls = Pair(*(any(getattr(one.call, side) is not None for one in step.calls) for side in SIDES))
         if step.finish.differs and not (step.ended.differs or step.error.differs or has_calls.differs):
-            self._line("~", f"finish reason {step.finish.a or 'none'} → {step.finish.b or 'none'}")
+            self.lines.line("~", f"finish reason {step.finish.a or 'none'} → {step.finish.b or 'none'}")
 
     def _is_answer(self, step: StepChange, side: Side) -> bool:
         answer = getattr(self.change.answer, side)
@@ -175,7 +168,7 @@ class _RunDiffScreen:
             changes = list(group)
             if is_same and len(changes) > 2 and not self.full:
                 places = [f"{step.number}.{one.call.a.index + 1}" for one in changes if one.call.a is not None]
-                self._line("=", f"{places[0]} to {places[-1]} the same")
+                self.lines.line("=", f"{places[0]} to {places[-1]} the same")
                 continue
             for one in changes:
                 self._call(step, one)
@@ -189,19 +182,19 @@ class _RunDiffScreen:
             only = "" if step.only is not None else f"  only in {side}"
             for call in (one, other):
                 if call is not None:
-                    self._line(mark, f"{place} {spoken(call)}", only)
+                    self.lines.line(mark, f"{place} {spoken(call)}", only)
                     self._result(call)
         elif change.kind == "same":
-            self._line("=", f"{place} {spoken(one)}")
+            self.lines.line("=", f"{place} {spoken(one)}")
         elif change.kind == "arguments":
-            self._line("~", f"{place} {one.name}", "  other arguments")
-            self._diff(one.arguments, other.arguments)
+            self.lines.line("~", f"{place} {one.name}", "  other arguments")
+            self.lines.diff(one.arguments, other.arguments)
             if result_of(one) != result_of(other):
                 self.screen.line(("    and another result", "dim"))
-                self._diff(result_of(one), result_of(other))
+                self.lines.diff(result_of(one), result_of(other))
         else:
-            self._line("~", f"{place} {spoken(one)}", f"  {what_of_result(one, other)}")
-            self._diff(result_of(one), result_of(other))
+            self.lines.line("~", f"{place} {spoken(one)}", f"  {what_of_result(one, other)}")
+            self.lines.diff(result_of(one), result_of(other))
 
     def _result(self, call: RecordedCall) -> None:
         result = result_of(call)
@@ -212,9 +205,7 @@ class _RunDiffScreen:
         if self.full:
             self.screen.text(result, style, indent="      ")
             return
-        line = one_line(result, self._room(8, 200))
-        self.is_shortened |= _is_cut(line, result)
-        self.screen.line(("      → ", "dim"), (line, style))
+        self.screen.line(("      → ", "dim"), (self.lines.short(result, 8, 200), style))
 
     # The end
 
@@ -225,13 +216,13 @@ class _RunDiffScreen:
             return
         is_told = any((step.error.a, step.error.b) == (change.error.a, change.error.b) for step in change.steps)
         error = Pair(None, None) if is_told else change.error
-        self._texts("answer", change.answer, indent="")
+        self.lines.texts("answer", change.answer, indent="")
         if not change.answer.differs and change.answer.a is not None:
-            self._line("=", "answer", "  the same in both", indent="")
+            self.lines.line("=", "answer", "  the same in both", indent="")
         if change.stop.differs:
             endings = ((change.stop.a, change.status.a), (change.stop.b, change.status.b))
-            self._line("~", f"stop {arrow(*(stop or status for stop, status in endings))}", indent="")
-        self._texts("error", error, indent="")
+            self.lines.line("~", f"stop {arrow(*(stop or status for stop, status in endings))}", indent="")
+        self.lines.texts("error", error, indent="")
         if change.answer != Pair(None, None) or change.stop.differs or error.differs:
             self.screen.line()
 
@@ -250,86 +241,3 @@ class _RunDiffScreen:
         table: list[list[Part]] = [[(name, "dim"), (x, ""), (y, ""), (more, "dim")] for name, x, y, more in rows]
         columns = 4 if any(more for *_, more in rows) else 3
         self.screen.table(["total", "A", "B", ""][:columns], [row[:columns] for row in table], frozenset({1, 2}))
-
-    # Lines
-
-    def _line(self, mark: str, words: str, more: str = "", indent: str = "  ") -> None:
-        """One thing that differs, or not; where the words are too long, what follows them is still seen."""
-        line = words if self.full else one_line(words, self._room(len(indent) + 2 + len(more), 240))
-        self.is_shortened |= _is_cut(line, words)
-        style = MARKS[mark] if mark in "+-= " else ""
-        self.screen.line((f"{indent}{mark} ", MARKS[mark]), (line, style), (more, "dim"))
-
-    def _texts(self, name: str, pair: Pair[str | None], indent: str = "  ") -> None:
-        if not pair.differs:
-            return
-        if pair.a is None or pair.b is None:
-            mark, side = ("-", "A") if pair.b is None else ("+", "B")
-            self._line(mark, name, f"  only in {side}", indent)
-        else:
-            self._line("~", name, indent=indent)
-        self._diff(pair.a, pair.b, indent + "    ")
-
-    def _alone(self, name: str, text: str | None) -> None:
-        """A text of a step that only one run has."""
-        if text:
-            self.screen.line((f"    {name}", "dim"))
-            self._lines([TextLine(" ", line) for line in text.split("\n")], "    ", limit=ALONE)
-
-    def _diff(self, before: str | None, after: str | None, indent: str = "      ") -> None:
-        self._lines(text_diff(before, after), indent, limit=ALONE if None in (before, after) else LINES)
-
-    def _lines(self, lines: Sequence[TextLine], indent: str, limit: int) -> None:
-        if self.full or len(lines) <= limit + 1:  # one line more is not worth a line about it
-            limit = len(lines)
-        for line in _first_lines(lines, limit):
-            self._text_line(line, indent)
-        if limit < len(lines):
-            self._more(f"… {count(len(lines) - limit, 'more line')}", indent)
-
-    def _text_line(self, line: TextLine, indent: str) -> None:
-        room = self._room(len(indent) + 2, 120)
-        # What both have is there to find one's way: one row is enough.
-        size = room if line.mark == " " else 2 * room if self.screen.width is None else ROWS * (room - 1)
-        short = line if self.full else line.around(size)
-        self.is_shortened |= short is not line
-        first: Part = (f"{indent}{line.mark} ", MARKS[line.mark])
-        parts = list(_parts(short))
-        if self.screen.width is None or self.full:
-            self.screen.line(first, *parts)
-            return
-        for row in wrapped(parts, room):
-            self.screen.line(first, *row)
-            first = (" " * (len(indent) + 2), "")
-
-    def _room(self, taken: int, otherwise: int) -> int:
-        """The cells of a line that are left; in a pipe nothing is cut to a width, and what is long has another end."""
-        return otherwise if self.screen.width is None else max(self.screen.width - taken, NARROWEST)
-
-    def _more(self, words: str, indent: str) -> None:
-        self.screen.line((f"{indent}{words}; --full shows all", "dim"))
-
-
-def _is_cut(line: str, words: str) -> bool:
-    return line.endswith("…") and not words.endswith(line[-8:])
-
-
-def _first_lines(lines: Sequence[TextLine], limit: int) -> Sequence[TextLine]:
-    """The first ones; of a long change, as many of what was as of what is."""
-    if limit >= len(lines):
-        return lines
-    new = next((at for at, line in enumerate(lines) if line.mark == "+"), 0)
-    if new <= limit // 2:
-        return lines[:limit]
-    later = lines[new : new + limit // 2]
-    return [*lines[: limit - len(later)], *later]
-
-
-def _parts(line: TextLine) -> Iterator[Part]:
-    """What differs in the colour of its mark; a line of both is dim."""
-    at, plain = 0, "dim" if line.mark in " @" else ""
-    for start, end in line.changed:
-        yield line.text[at:start], plain
-        yield line.text[start:end], MARKS[line.mark]
-        at = end
-    yield line.text[at:], plain
