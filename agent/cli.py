@@ -18,7 +18,7 @@ import click
 
 from agent.command_line import Commands, run, tell
 from agent.options import Options, agent_for, metadata_of, options_for, usage_error
-from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why
+from agent.reporting import DEFAULT_DB, next_command, result_as_json, spent, step_lines, why, width_of
 from agent.terminal import json_text, visible
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def demo(**given: Any) -> None:
     def on_step(step: "Step") -> None:
         if (situation := next(situations, None)) is not None:
             click.echo(f"\n{situation}:")
-        for line in step_lines(step, size=500):
+        for line in step_lines(step, width_of(sys.stdout, 600)):
             click.echo(line)
 
     with recorder_for(options) as recorder:
@@ -222,7 +222,7 @@ class Turn:
     def _say_step(self, step: "Step") -> None:
         if self._live is not None and step.response.calls:
             self._live.end_line()
-        for line in step_lines(step):
+        for line in step_lines(step, width_of(sys.stderr, 300)):
             self.say(line)
 
 

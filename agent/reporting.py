@@ -3,23 +3,35 @@
 import os
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from agent.observing import shown_chars
 from agent.terminal import call_text, one_line
 from agent.values import Result, Step, Totals
 
 DEFAULT_DB = "traces.db"
+_SHORTEST = 12
+"""Characters that a narrow terminal leaves to a call, and to its result."""
 
 
-def step_lines(step: Step, size: int = 100) -> Iterator[str]:
-    """`[step N] tool(arguments) → first words of the result`, one for each call."""
+def step_lines(step: Step, width: int) -> Iterator[str]:
+    """`[step N] tool(arguments) → first words of the result`, one for each call, in about `width` characters."""
     for call, observation in zip(step.response.calls, step.observations, strict=True):
         mark = "✗ " if observation.error is not None else ""
         sizes = f"{shown_chars(observation.shown):,} of {len(observation.whole):,}"
         cut = f" [cut: {sizes} characters]" if observation.truncated else ""
-        called = one_line(call_text(call.name, call.arguments), 200)
-        yield f"[step {step.number}] {called} → {mark}{one_line(observation.shown, size)}{cut}"
+        place = f"[step {step.number}] "
+        room = width - len(f"{place} → {mark}{cut}")
+        called = one_line(call_text(call.name, call.arguments), max(room * 2 // 3, _SHORTEST))
+        yield f"{place}{called} → {mark}{one_line(observation.shown, max(room - len(called), _SHORTEST))}{cut}"
+
+
+def width_of(stream: TextIO, otherwise: int) -> int:
+    """Characters of a row of the terminal that `stream` is; `otherwise` where it is none."""
+    if not stream.isatty():
+        return otherwise
+    given = os.environ.get("COLUMNS", "")
+    return int(given if given.isdecimal() else 0) or os.get_terminal_size(stream.fileno()).columns or otherwise
 
 
 def spent(totals: Totals) -> str:

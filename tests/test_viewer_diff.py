@@ -36,7 +36,8 @@ from tracing import Divergence, Recorder, fork, open_store, replay
 from tracing.recording import RecordedCall
 from viewer.diffing.runs import RunDiff, Totals, diff_runs
 from viewer.diffing.steps import CallChange, Figures, MessageChange, Pair, Recorded, StepChange
-from viewer.diffing.texts import TextLine, text_diff, wrapped
+from viewer.diffing.texts import TextLine, text_diff
+from viewer.render import wrapped
 
 
 @tool("Search for a word.")

@@ -206,11 +206,20 @@ def test_apply_prices_what_has_no_price_and_says_what_it_could_not(db: Path) -> 
         "next: viewer prices",
     ]
     assert costs(db) == APPLIED
-    assert (
-        printed("apply", db=db).splitlines()[0]
-        == "no call waits for a price; --again tries those anew that were tried in vain"
-    )
+    assert printed("apply", db=db).splitlines() == [
+        "no new call: 2 were tried in vain, which --again tries anew",
+        "next: viewer prices apply --again",
+    ]
     assert costs(db) == APPLIED
+
+
+def test_the_next_command_after_an_apply_in_vain_keeps_the_prices_given(db: Path, tmp_path: Path) -> None:
+    printed("apply", db=db)
+    (tmp_path / "my prices.toml").write_text('[[price]]\nmodel = "my-own-7b"\ninput = 1\noutput = 2\n')
+    given = ("--prices", str(tmp_path / "my prices.toml"))
+    _, command = printed("apply", *given, db=db).splitlines()
+    assert command == f"next: viewer prices apply --again --prices '{given[1]}'"
+    assert as_json("apply", "--again", *given, db=db)["priced"] == 1
 
 
 def test_a_price_that_stands_is_never_changed(db: Path, tmp_path: Path) -> None:
@@ -282,10 +291,7 @@ def test_apply_makes_no_store(tmp_path: Path) -> None:
 def test_a_store_whose_calls_are_free_has_nothing_to_price(tmp_path: Path) -> None:
     runs.record_sample(tmp_path / "traces.db")
     assert printed(db=tmp_path / "traces.db").splitlines()[0] == "every recorded call has a price"
-    assert (
-        printed("apply", db=tmp_path / "traces.db").splitlines()[0]
-        == "no call waits for a price; --again tries those anew that were tried in vain"
-    )
+    assert printed("apply", db=tmp_path / "traces.db").splitlines()[0] == "every recorded call has a price"
 
 
 def test_what_a_server_named_a_model_cannot_act_on_the_terminal(db: Path) -> None:

@@ -7,7 +7,8 @@ in a pipe nothing is cut and nothing is coloured (`NO_COLOR` and `FORCE_COLOR` a
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -19,6 +20,8 @@ from viewer.amounts import NANO, dollars
 _PADDED = 40
 BAR = 24
 """Cells of a time bar."""
+NARROWEST = 24
+"""Cells that a text gets at least."""
 
 STYLES = {
     "answered": "green",
@@ -81,6 +84,17 @@ class Screen:
         else:
             self._console.file.write(lines + "\n")
 
+    def prose(self, words: str, indent: str = "") -> None:
+        """Lines of text, on a terminal wrapped between words, and a line's rows as far in as the line."""
+        if self.width is None:
+            self.text(words, indent=indent)
+            return
+        for line in visible(words).split("\n"):
+            inner = line.lstrip(" ")
+            before = indent + " " * (len(line) - len(inner)) if inner else ""
+            for row in wrapped([(inner, "")], max(self.width - len(before), NARROWEST)):
+                self.line((before, ""), *row)
+
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> bool:
         """Columns as wide as what they hold; the last one is shortened on a terminal. False when some column is beyond
         its edge."""
@@ -124,6 +138,26 @@ def fitted(words: str, size: int, *, shorten: bool) -> str:
     return words + " " * (size - cell_len(words))
 
 
+def wrapped(parts: Sequence[tuple[str, str]], width: int) -> Iterator[list[tuple[str, str]]]:
+    """Rows of at most `width` cells, broken after a blank where there is one in the second half of a row. Each part has
+    a style beside its text."""
+    flat = [(visible(words).replace("\n", " ").replace("\t", "    "), style) for words, style in parts]
+    chars = [(char, style) for words, style in flat for char in words]
+    at = 0
+    while at < len(chars) or at == 0:
+        end, cells = at, 0
+        while end < len(chars) and cells + cell_len(chars[end][0]) <= width:
+            cells += cell_len(chars[end][0])
+            end += 1
+        if end < len(chars):
+            blanks = (place for place in range(end - 1, (at + end) // 2, -1) if chars[place][0] == " ")
+            end = next(blanks, end - 1) + 1
+        end = max(end, at + 1)
+        row = groupby(chars[at:end], lambda pair: pair[1])
+        yield [("".join(char for char, _ in group), style) for style, group in row]
+        at = end
+
+
 def bar(start: float, end: float | None, length: float, size: int = BAR) -> str:
     """When something happened within `length`, drawn in `size` cells: halves of a cell, and an arrow while open."""
     halves = size * 2
@@ -159,5 +193,5 @@ def number(value: int | None, *, at_least: bool = False) -> str:
 
 
 def money(value: float | None, *, at_least: bool = False) -> str:
-    """Dollars; `?` for unknown."""
-    return "?" if value is None else dollars(round(value * NANO), at_least=at_least)
+    """Dollars; `?` for unknown, and for a lower bound of nothing."""
+    return "?" if value is None or (at_least and not value) else dollars(round(value * NANO), at_least=at_least)

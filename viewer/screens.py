@@ -39,7 +39,7 @@ def show_list(screen: Screen, store: Store, rows: Sequence[Row], total: int, whe
             "tokens in / out": (tokens, ""),
             "time": ("" if row["duration_ms"] is None else duration(row["duration_ms"]), ""),
             "agent · model": (f"{row['agent']} · {row['model']}{_origin(row)}", "dim"),
-            "cost": (money(row["cost_usd"], at_least=bool(row["unpriced_calls"] and row["cost_usd"])), ""),
+            "cost": (money(row["cost_usd"], at_least=bool(row["unpriced_calls"])), ""),
             "question": (one_line(row["question"], 500), ""),
         }
         if narrow:
@@ -75,7 +75,7 @@ def show_run(screen: Screen, tree: Tree, where: tzinfo, *, full: bool, step: int
         screen.line()
         if run["answer"] is not None:
             screen.line(("answer", "head"))
-            screen.text(run["answer"], indent="  ")
+            screen.prose(run["answer"], indent="  ")
         else:
             screen.line((_no_answer(tree), run["status"]))
 

@@ -158,7 +158,7 @@ def _nothing(missing: list[str], notes: Notes) -> str:
     lines = [f"I found nothing{about} in the documents{weak}.", f"I searched for: {_quoted(notes.searched)}."]
     if notes.errors:
         lines.append(_first_error(notes))
-    return "\n".join([*lines, NOTE])
+    return "\n".join([*lines, "", NOTE])
 
 
 def _first_error(notes: Notes) -> str:

@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,7 +56,7 @@ def prices(
     except BadPrices as error:
         raise failure(str(error), EXIT_USAGE) from error
     if is_apply:
-        _apply(context, db, book, again=again, as_json=as_json)
+        _apply(context, db, book, prices_file, again=again, as_json=as_json)
     elif model is None:
         _unpriced(context, db, tz=tz, as_json=as_json)
     else:
@@ -155,10 +156,12 @@ def _unpriced(context: click.Context, db: str | None, *, tz: str | None, as_json
         screen.line((f"next: viewer prices apply{again}{where(context, db)}", "next"))
 
 
-def _apply(context: click.Context, db: str | None, book: "PriceBook", *, again: bool, as_json: bool) -> None:
+def _apply(
+    context: click.Context, db: str | None, book: "PriceBook", prices_file: str | None, *, again: bool, as_json: bool
+) -> None:
     from tracing.errors import StoreError
     from tracing.file import PATIENT_BUSY_MS, open_reading, open_writing
-    from viewer.costing.prices import Applied, applied_as_json, apply
+    from viewer.costing.prices import Applied, applied_as_json, apply, in_vain
 
     path = Path(path_of(context, db))
     done = Applied()
@@ -169,32 +172,41 @@ def _apply(context: click.Context, db: str | None, book: "PriceBook", *, again: 
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             for done in apply(connection, book, again=again):  # noqa: B007 - the last sums count
                 pass
+            left = in_vain(connection)
     except StoreError as error:
         raise failure(str(error)) from error
     except sqlite3.Error as error:
         raise failure(
             f"stopped after {done.priced} calls were priced ({error}): write viewer prices apply once more"
         ) from error
-    following = [
-        "viewer prices" + where(context, db) if done.not_priced else "viewer list --sort cost" + where(context, db)
-    ]
+    is_idle = not done.priced and not done.not_priced
+    command = "viewer list --sort cost"
+    if is_idle and left:
+        command = "viewer prices apply --again" + ("" if prices_file is None else f" --prices {quote(prices_file)}")
+    elif done.not_priced:
+        command = "viewer prices"
+    following = [command + where(context, db)]
     if as_json:
         click.echo(json_text({**applied_as_json(done), "next": following}))
         return
     from viewer.render import Screen
 
     screen = Screen()
-    for text in _sums(done):
+    for text in [_idle(left)] if is_idle else _sums(done):
         screen.line((text, ""))
     screen.line((f"next: {following[0]}", "next"))
+
+
+def _idle(left: int) -> str:
+    if not left:
+        return "every recorded call has a price"
+    return f"no new call: {left:,} {'was' if left == 1 else 'were'} tried in vain, which --again tries anew"
 
 
 def _sums(done: "Applied") -> list[str]:
     from viewer.render import money
 
     missing = done.not_priced.total()
-    if not done.priced and not missing:
-        return ["no call waits for a price; --again tries those anew that were tried in vain"]
     lines = [f"{done.priced:,} call{'s' if done.priced != 1 else ''} priced, {money(done.cost / 1e9)} in all"]
     if missing:
         lines.append(f"{missing:,} without a price:")

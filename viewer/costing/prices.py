@@ -81,6 +81,12 @@ def apply(connection: sqlite3.Connection, book: PriceBook, *, again: bool) -> It
     yield sums
 
 
+def in_vain(connection: sqlite3.Connection) -> int:
+    """How many calls only `again` would price. The connection gives rows as tuples."""
+    query = "select count(*) from span where kind=1 and end_ns is not null and cost is null and price like 'none:%'"
+    return int(connection.execute(query).fetchone()[0])
+
+
 def _priced(book: PriceBook, row: tuple[Any, ...]) -> Priced:
     (
         _,

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from agent.terminal import one_line
 from viewer.diffing.steps import Pair
-from viewer.diffing.texts import TextLine, text_diff, wrapped
+from viewer.diffing.texts import TextLine, text_diff
 from viewer.diffing.words import count
-from viewer.render import Part, Screen
+from viewer.render import NARROWEST, Part, Screen, wrapped
 
 LINES = 12
 """Of one difference that are shown."""
@@ -14,8 +14,6 @@ ALONE = 4
 """Lines of what only one run has that are shown."""
 ROWS = 3
 """Of a terminal that one long line takes."""
-NARROWEST = 24
-"""Cells that a text gets at least."""
 MARKS = {"-": "failed", "+": "answered", "~": "stopped", "=": "dim", "@": "dim", " ": "dim"}
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from agent.terminal import one_line
 from tracing.reader import Row
 from tracing.recording import RecordedCall
-from viewer.diffing.lines import MARKS, NARROWEST, DiffLines
+from viewer.diffing.lines import MARKS, DiffLines
 from viewer.diffing.runs import RunDiff
 from viewer.diffing.steps import SIDES, CallChange, Pair, Side, StepChange, result_of, spoken
 from viewer.diffing.words import (
@@ -28,7 +28,7 @@ from viewer.diffing.words import (
     tokens_differ,
     what_of_result,
 )
-from viewer.render import Part, Screen, money, number
+from viewer.render import NARROWEST, Part, Screen, money, number
 from viewer.replays import place_of
 from viewer.times import local
 
@@ -137,8 +137,8 @@ class _RunDiffScreen:
         if step.figures.a is None and step.figures.b is None:
             return
         answered_by = ""
-        if step.only is None and step.model.differs:
-            answered_by = f"   answered by {arrow(step.model.a or '?', step.model.b or '?')}"
+        if step.only is None and step.model.differs and step.model.a and step.model.b:
+            answered_by = f"   answered by {arrow(step.model.a, step.model.b)}"
         self.screen.line((f"  {figures(step.figures)}{answered_by}", "dim"))
 
     def _answer(self, step: StepChange) -> None:

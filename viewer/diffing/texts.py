@@ -7,10 +7,9 @@ lines that would look the same on a screen (a blank at the end, another Unicode 
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
 
 from agent.terminal import visible
 
@@ -121,29 +120,3 @@ def _look(text: str) -> str:
     """What of a line can be seen."""
     shown = "".join(char for char in visible(text) if unicodedata.category(char) != "Cf")
     return " ".join(unicodedata.normalize("NFC", shown).split())
-
-
-def wrapped(parts: Sequence[tuple[str, str]], width: int) -> Iterator[list[tuple[str, str]]]:
-    """Rows of at most `width` cells, broken after a blank where there is one in the second half of a row. Each part has
-    a style beside its text."""
-    flat = [(visible(words).replace("\n", " ").replace("\t", "    "), style) for words, style in parts]
-    chars = [(char, style) for words, style in flat for char in words]
-    at = 0
-    while at < len(chars) or at == 0:
-        end, cells = at, 0
-        while end < len(chars) and cells + _cells(chars[end][0]) <= width:
-            cells += _cells(chars[end][0])
-            end += 1
-        if end < len(chars):
-            blanks = (place for place in range(end - 1, (at + end) // 2, -1) if chars[place][0] == " ")
-            end = next(blanks, end - 1) + 1
-        end = max(end, at + 1)
-        row = groupby(chars[at:end], lambda pair: pair[1])
-        yield [("".join(char for char, _ in group), style) for style, group in row]
-        at = end
-
-
-def _cells(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

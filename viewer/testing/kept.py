@@ -90,15 +90,19 @@ class KeptTests:
         if not (agent is None or isinstance(agent, str)):
             _fail(f"an agent is an Agent or MODULE:ATTRIBUTE, not {type(agent).__name__}")
         try:
-            chosen = choose_agent(None, self._folder) if agent is None else load(agent, self._importable())
+            chosen = choose_agent(None, self._folder) if agent is None else load(agent, self._importable(agent))
         except (BadProject, AgentError) as error:
             _fail(str(error))
         return None if chosen is None else chosen.agent
 
-    def _importable(self) -> Path:
-        """The project's folder: the nearest one with a pyproject.toml, else where pytest was called."""
-        nearest = (folder for folder in (self._folder, *self._folder.parents) if (folder / "pyproject.toml").is_file())
-        return next(nearest, self._invoked_in)
+    def _importable(self, agent: str) -> Path:
+        """The nearest folder above the test that holds the agent's module; else the nearest with a pyproject.toml; else
+        where pytest was called."""
+        name = agent.partition(":")[0].partition(".")[0]
+        above = (self._folder, *self._folder.parents)
+        holds = (one for one in above if (one / f"{name}.py").is_file() or (one / name / "__init__.py").is_file())
+        projects = (one for one in above if (one / "pyproject.toml").is_file())
+        return next(holds, None) or next(projects, self._invoked_in)
 
 
 def _fail(text: str) -> NoReturn:
