@@ -358,6 +358,138 @@ def test_a_store_that_may_not_be_written_or_reached_is_one_warning_and_an_answer
     assert out == "None 1\n" * 6 + "['t.db']\n"
 
 
+FORKING = """
+@tool
+def forking(text: str) -> str:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return text
+TOOLS = Toolbox([quick, forking])
+"""
+
+
+def test_threads_that_fork_at_the_same_time_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    body = """
+call = {"name": "forking", "arguments": {"text": "x"}}
+with Recorder("t.db") as recorder, Recorder("u.db") as other:
+    for number in range(15):
+        for one in (recorder, other):
+            four = ScriptedModel([{"tool_calls": [call] * 4}, "done"])
+            one.run_sync(Agent(model=four, tools=TOOLS), "q")
+"""
+    assert finish(start(tmp_path, FORKING + body), seconds=60) == (0, "", "")
+    for name in ("t.db", "u.db"):
+        assert rows(tmp_path / name, "select count(*), min(status), sum(tool_calls) from runs") == [
+            (15, "answered", 60)
+        ]
+
+
+def test_what_a_forked_child_adds_to_a_run_stands_beside_what_its_parent_does(tmp_path: Path) -> None:
+    body = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+trace.set_tracer_provider(TracerProvider())
+
+@tool
+def forking(text: str) -> str:
+    child = os.fork()
+    if child == 0:
+        for name in ("first", "second"):
+            with trace.get_tracer("child").start_as_current_span(name):
+                pass
+        os._exit(0)
+    os.waitpid(child, 0)
+    return text
+TOOLS = Toolbox([quick, forking])
+"""
+    run = RECORDED.format(agent='agent("forking", "quick", "forking", then=["bye"])')
+    assert finish(start(tmp_path, body + run)) == (0, "", "")
+    assert rows(tmp_path / "t.db", "select steps, tool_calls from runs") == [(4, 3)]
+    assert rows(tmp_path / "t.db", "select count(*) from model_calls") == [(4,)]
+    query = (
+        "select s.name, t.step, t.tool from spans s join tool_calls t on t.span_id=s.parent_id order by s.started_at"
+    )
+    names = [("first", 1, "forking"), ("second", 1, "forking"), ("first", 3, "forking"), ("second", 3, "forking")]
+    assert rows(tmp_path / "t.db", query) == names
+    with open_store(tmp_path / "t.db") as store:
+        assert check(store, hashes=True) == []
+        assert replay(store.recording()).outcome == "exact"
+
+
+def test_a_file_that_is_busy_after_a_fork_delays_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    body = """
+recorder = Recorder("t.db")
+holding = sqlite3.connect("t.db", isolation_level=None, check_same_thread=False)
+holding.execute("begin immediate")
+print(recorder.run_sync(agent("forking", "quick", then=["bye"]), "q").answer)
+holding.execute("rollback")
+holding.close()
+recorder.close()
+"""
+    assert finish(start(tmp_path, "import sqlite3" + FORKING + body), seconds=9) == (0, "bye\n", "")
+    assert rows(tmp_path / "t.db", "select status, tool_calls from runs") == [("answered", 2)]
+
+
+def test_what_was_written_through_a_link_is_read_through_it_after_a_kill(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "t.db").symlink_to(tmp_path / "real" / "traces.db")
+    assert finish(start(tmp_path, RECORDED.format(agent='agent("quick", "die")')))[0] == -signal.SIGKILL
+    assert "interrupted" in shown(tmp_path / "t.db").splitlines()[0]
+    with Store(tmp_path / "t.db") as linked, Store(tmp_path / "real" / "traces.db") as real:
+        assert linked.tool_calls(linked.find("last")) == real.tool_calls(real.find("last"))
+
+
+@pytest.mark.parametrize("after", ["answer", "tool"])
+def test_another_task_that_kills_the_process_finds_all_that_was_finished_in_the_file(
+    tmp_path: Path, after: str
+) -> None:
+    """Where several calls follow an answer, or end, the event loop may run anything before the next fact."""
+    body = """
+def call(name):
+    return {"name": name, "arguments": {"text": "ab"}}
+async def kill(when):
+    await when.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+async def main(after):
+    answered, returned = asyncio.Event(), asyncio.Event()
+    @tool
+    async def last(text: str) -> str:
+        returned.set()
+        return text
+    async def model(messages):
+        answered.set()
+        return {"content": None, "tool_calls": [
+            {"id": name, "function": {"name": name, "arguments": '{"text": "ab"}'}} for name in ("last", "last")]}
+    killer = asyncio.create_task(kill(answered if after == "answer" else returned))
+    await asyncio.sleep(0)
+    await Recorder("t.db").run(Agent(model=model, tools=Toolbox([last])), "q")
+"""
+    code, _, _ = finish(start(tmp_path, f"{body}\nasyncio.run(main({after!r}))"))
+    assert code == -signal.SIGKILL
+    assert rows(tmp_path / "t.db", "select count(*) from model_calls where duration_ms is not null") == [(1,)]
+    if after == "tool":
+        assert rows(tmp_path / "t.db", "select count(*) from tool_calls where result = 'ab'") == [(2,)]
+
+
+def test_a_run_whose_coroutine_is_closed_from_elsewhere_is_cancelled_without_a_traceback(tmp_path: Path) -> None:
+    body = """
+recorder = Recorder("t.db")
+loop = asyncio.new_event_loop()
+coroutine = recorder.run(agent("hang_async"), "q")
+task = loop.create_task(coroutine)
+loop.run_until_complete(asyncio.sleep(0.2))
+import contextvars
+contextvars.Context().run(coroutine.close)
+recorder.close()
+os._exit(0)
+"""
+    assert finish(start(tmp_path, body)) == (0, "", "")
+    assert rows(tmp_path / "t.db", "select status, error from runs") == [("cancelled", None)]
+    assert rows(tmp_path / "t.db", "select error from tool_calls") == [("cancelled",)]
+
+
 def test_a_run_goes_on_in_its_history_after_a_fork(tmp_path: Path) -> None:
     body = """
 @tool

@@ -1,6 +1,7 @@
 """OpenTelemetry and logs: what listeners hear, what is stored of others, and that neither can change the answer."""
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,77 @@ def test_lines_are_recorded_also_when_logging_is_set_up_after_the_recorder(tmp_p
     finally:
         structlog.configure(**before)
     assert rows(tmp_path / "t.db", "select fields from log_events where event='looking'") == [('{"at":"a"}',)]
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    def __repr__(self) -> str:
+        return "Unspeakable()"
+
+
+RENDER = structlog.processors.JSONRenderer(default=repr)
+
+
+@pytest.mark.parametrize(
+    ("chain", "line", "event", "fields"),
+    [
+        pytest.param([RENDER], "looking", "looking", {"at": "a"}, id="a-list"),
+        pytest.param((RENDER,), "looking", "looking", {"at": "a"}, id="a-tuple"),
+        pytest.param([structlog.processors.EventRenamer("msg"), RENDER], "looking", "looking", {"at": "a", "msg": "looking"}, id="renamed"),
+        pytest.param([RENDER, lambda _, __, text: text.upper()], "looking", '{"at": "a", "event": "looking"}', {}, id="rendered-before"),
+        pytest.param([RENDER], Unspeakable(), "<Unspeakable that cannot be shown: ValueError>", {"at": "a"}, id="no-text"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_whatever_a_programs_chain_is_its_lines_are_recorded_and_its_tools_answer(
+    tmp_path: Path, chain: Any, line: Any, event: str, fields: dict[str, Any], when: str
+) -> None:
+    @tool
+    def set_up() -> str:
+        if when == "within":
+            structlog.configure(processors=chain)
+        return "ready"
+
+    @tool
+    def look(text: str) -> str:
+        structlog.get_logger().info(line, at=text)
+        return text
+
+    asked = [{"name": "set_up", "arguments": {}}], [{"name": "look", "arguments": {"text": "a"}}]
+    before = structlog.get_config()
+    try:
+        if when == "before":
+            structlog.configure(processors=chain)
+        with Recorder(tmp_path / "t.db") as recorder:
+            answers = [*({"tool_calls": calls} for calls in asked), "done"]
+            result = recorder.run_sync(script(*answers, tools=Toolbox([set_up, look])), "q")
+    finally:
+        structlog.configure(**before)
+    assert result.messages[-2].content == "a"
+    query = "select e.event, e.fields, t.tool from log_events e join tool_calls t using(span_id) where e.event not like 'tool.%'"
+    assert [(name, json.loads(told), tool) for name, told, tool in rows(tmp_path / "t.db", query)] == [
+        (event, fields, "look")
+    ]
+
+
+def test_what_happened_in_a_librarys_span_is_stored_with_it(tmp_path: Path) -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(ForeignSpans())  # type: ignore[arg-type]
+
+    @tool
+    def fetch(text: str) -> str:
+        with provider.get_tracer("http").start_as_current_span("GET", attributes={"a": 1}) as span:
+            span.add_event("cache.miss", {"key": text}, timestamp=5)
+        return text
+
+    asked = {"tool_calls": [{"name": "fetch", "arguments": {"text": "k"}}]}
+    with Recorder(tmp_path / "t.db") as recorder:
+        recorder.run_sync(script(asked, "done", tools=Toolbox([fetch])), "q")
+    ((attributes,),) = rows(tmp_path / "t.db", "select attributes from spans where name='GET'")
+    events = [{"name": "cache.miss", "time_ns": 5, "attributes": {"key": "k"}}]
+    assert json.loads(attributes) == {"a": 1, "events": events}
 
 
 def test_a_failing_call_is_an_error_of_its_span(tmp_path: Path) -> None:

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent import Agent, ScriptedModel, Toolbox, tool
 from agent.observing import cut as cut_short
+from tracing import Recorder, Store, replay
+from tracing.cleaning import clean_json
 from tracing.redaction import MAX_CUTS, Redaction
 
 ALNUM = string.ascii_letters + string.digits
@@ -347,6 +351,57 @@ def test_json_stays_json_and_only_its_strings_change(
     assert shape(read(redacted(text))) == shape(document)
     nested = json.loads(redacted(json.dumps({"arguments": text}, ensure_ascii=ascii_only)))
     assert shape(read(nested["arguments"])) == shape(document)
+
+
+OWN = Redaction(
+    {"card": r"\b4[0-9]{15}\b", "pin": r'"pin": ?(?P<secret>[0-9]+)', "customer": "C-[0-9]{4}"}, defaults=False
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"id":4111111111111111,"n":4}', '{"id":"[redacted:card#1]","n":4}'),
+        ('{"id": [4111111111111111, -7, 0.5]}', '{"id": ["[redacted:card#1]", -7, 0.5]}'),
+        ('{"pin": 1234, "of": 12345}', '{"pin": "[redacted:pin#1]", "of": 12345}'),
+        ('{"C-1234":{"id":4111111111111111},"text":"of C-1234"}', '{"[redacted:customer#1]":{"id":"[redacted:card#2]"},"text":"of [redacted:customer#1]"}'),
+        ('{"text":"4111111111111111","ok":true,"no":null}', '{"text":"[redacted:card#1]","ok":true,"no":null}'),
+        ("4111111111111111", '"[redacted:card#1]"'),
+        ('{"text":"say \\"4111111111111111\\"","id":4111111111111111}', '{"text":"say \\"[redacted:card#1]\\"","id":"[redacted:card#1]"}'),
+    ],
+)  # fmt: skip
+def test_a_secret_that_is_a_number_or_a_key_in_json_is_taken_out_and_json_stays_json(text: str, expected: str) -> None:
+    clean = OWN.for_run().text
+    found = clean_json(text, clean)
+    assert found == expected
+    json.loads(found)
+    assert clean_json(found, clean) is found
+
+
+@pytest.mark.parametrize("greedy", [r"\{.*4[0-9]{15}", r"4[0-9]{15}.*"])
+def test_a_pattern_that_takes_more_than_its_value_takes_the_value_all_the_same(greedy: str) -> None:
+    clean = Redaction({"greedy": greedy, "card": "4[0-9]{15}"}).for_run().text
+    found = clean_json('{"id":4111111111111111,"of":["4111111111111112",4111111111111113]}', clean)
+    assert "41111" not in found
+    assert json.loads(found).keys() == {"id", "of"}
+
+
+def test_no_number_of_a_card_stands_anywhere_in_a_record(tmp_path: Path) -> None:
+    number = 4111111111111111
+
+    @tool
+    def pay(order: dict[str, Any]) -> dict[str, Any]:
+        structlog.get_logger().info("paying", card=number)
+        return order
+
+    asked = {"tool_calls": [{"name": "pay", "arguments": {"order": {"card": number, "C-1234": 1}}}]}
+    agent = Agent(model=ScriptedModel([asked, "done"]), tools=Toolbox([pay]), settings={"seed": number})
+    with Recorder(tmp_path / "t.db", redact=OWN) as recorder:
+        recorder.run_sync(agent, f"pay with {number}", metadata={"card": number})
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert (stored.count(b"4111111111111111"), stored.count(b"C-1234")) == (0, 0)
+    with Store(tmp_path / "t.db") as store:
+        assert replay(store.recording(), agent, redact=OWN).outcome == "exact"
 
 
 NOTE = "\n[cut: the first 1,234 of 56,789 characters; read on with read_doc('sk-a.md', start=3)]"

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from tracing.chain import hash_of
 from tracing.check_places import Places, at
 from tracing.file import memory_store
+from tracing.forks import RANGE_BITS
 from tracing.process import is_alive
 from tracing.rows import readable
 from tracing.seal import broken, digest, span_digest
@@ -43,6 +44,8 @@ _MESSAGES = (
     "left join message p on p.id=m.parent left join body b on b.id=m.body"
 )
 _FOREIGN = "select n, step, end_ns, seal from span where run=? and kind not in (1,2) order by n"
+_NUMBERED = f"select max(n) & {2**RANGE_BITS - 1}, count(*) from span where run=? group by n >> {RANGE_BITS}"  # noqa: S608
+"""The highest number and how many there are, of the process that runs and of each that it forked."""
 _SEALED_CALLS = "select n, step, idx from span where run=? and kind<3 and seal is not null"
 _EVENTS = (
     "select e.id, e.seal, r.run_id, r.seal is not null, lower(hex(e.span_id)), e.span_id is null, e.step, e.time_ns, "
@@ -195,10 +198,9 @@ class _Checking:
                         else "the row of the call is"
                     )
                     yield Finding(at(place, step, call), f"{what} not what was sealed at the end of the run")
-                query = "select max(n), count(*) from span where run=?"
-                last, count = self._connection.execute(query, (run,)).fetchone()
-                if last is not None and last != count:
-                    yield Finding(place, f"of its spans, numbered to {last}, there are {count}")
+                for last, count in self._connection.execute(_NUMBERED, (run,)):
+                    if last != count:
+                        yield Finding(place, f"of its spans, numbered to {last}, there are {count}")
             elif end_ns is not None and redacted is not None:
                 yield Finding(place, "has lost its seal")
             for number, step, idx in self._connection.execute(_SEALED_CALLS, (run,)):

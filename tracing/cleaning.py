@@ -1,21 +1,27 @@
 """What is stored of a text, a document or a message: without its secrets, and a document stays one."""
 
+import contextlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 from agent.canonical import to_json
 from agent.messages import Message
+from tracing.redaction import MARKER
 
 Clean = Callable[[str], str]
 """Makes of a text what is stored of it; gives the very same object where that is all of it."""
 
+_BARE = re.compile(rf'"(?:[^"\\]|\\.)*"|(?P<bare>[\w.+-]*{MARKER.pattern}[\w.+-]*)')
+"""A string, or a marker that stands where a number was."""
+
 
 def clean_json(text: str, clean: Clean) -> str:
-    """JSON text as `clean` makes it, where that leaves the document as it is but for its strings. Where a pattern takes
-    more than that (a quote, the rest of the text), string by string, and written anew. What is no JSON is cleaned as a
-    text. The very same object where nothing changes."""
+    """JSON text as `clean` makes it, where that leaves the document as it is but for its strings, and for the numbers
+    that are secrets, which become strings. Where a pattern takes more than that (a quote, the rest of the text), value by
+    value, and written anew. What is no JSON is cleaned as a text. The very same object where nothing changes."""
     found = clean(text)
     if found is text:
         return text
@@ -23,20 +29,20 @@ def clean_json(text: str, clean: Clean) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return found
-    if _is_like(found, value):
-        return found
-    anew = to_json(_clean_strings(value, clean))
-    found = clean(anew)  # a secret may be told by the key beside it
-    return found if _is_like(found, value) else anew
+    if (like := _like(found, value)) is not None:
+        return like
+    anew = to_json(_clean_values(value, clean))
+    like = _like(clean(anew), value)  # a secret may be told by the key beside it
+    return anew if like is None else like
 
 
 def clean_raw(text: str, clean: Clean) -> str:
-    """A provider's message as JSON text, string by string: its arguments must come out as they do by themselves, and
+    """A provider's message as JSON text, value by value: its arguments must come out as they do by themselves, and
     within a document a secret is written with other escapes."""
     if clean(text) is text:
         return text
     try:
-        return to_json(_clean_strings(json.loads(text), clean))
+        return to_json(_clean_values(json.loads(text), clean))
     except (ValueError, RecursionError):
         return clean(text)
 
@@ -55,25 +61,46 @@ def cleaned(message: Message, clean: Clean) -> Message:
     return replace(message, content=content, extra=extra, tool_calls=calls)
 
 
-def _is_like(text: str, value: Any) -> bool:
-    """Whether `text` is a document like `value`, whatever its strings."""
-    try:
-        return bool(_shape(json.loads(text)) == _shape(value))
-    except (ValueError, RecursionError):
-        return False
+def _like(text: str, value: Any) -> str | None:
+    """`text`, where it is a document like `value` but for secrets; with a marker that stands bare as a string."""
+    for one in (text, _BARE.sub(_quoted, text)):
+        with contextlib.suppress(ValueError, RecursionError):
+            if _is_like(json.loads(one), value):
+                return one
+    return None
 
 
-def _shape(value: Any) -> Any:
+def _is_like(one: Any, value: Any) -> bool:
     if isinstance(value, dict):
-        return ["an object", *map(_shape, value.values())]
+        return isinstance(one, dict) and _are_like(one.values(), value.values())
     if isinstance(value, list):
-        return ["a list", *map(_shape, value)]
-    return "a text" if isinstance(value, str) else [value]
+        return isinstance(one, list) and _are_like(one, value)
+    if isinstance(one, str):
+        return isinstance(value, str) or (_is_number(value) and MARKER.search(one) is not None)
+    return type(one) is type(value) and bool(one == value)
 
 
-def _clean_strings(value: Any, clean: Clean) -> Any:
+def _are_like(ones: Collection[Any], values: Collection[Any]) -> bool:
+    return len(ones) == len(values) and all(map(_is_like, ones, values))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return match[0] if match["bare"] is None else f'"{match[0]}"'
+
+
+def _clean_values(value: Any, clean: Clean) -> Any:
     if isinstance(value, str):
         return clean_json(value, clean)  # arguments are a document within one
     if isinstance(value, dict):
-        return {key: _clean_strings(item, clean) for key, item in value.items()}
-    return [_clean_strings(item, clean) for item in value] if isinstance(value, list) else value
+        return {clean(key): _clean_values(item, clean) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean_values(item, clean) for item in value]
+    if not _is_number(value):
+        return value
+    text = to_json(value)
+    found = clean(text)
+    return value if found is text else found

@@ -2,6 +2,7 @@
 
     TraceError
     ├── StoreError     a file that is no trace store, or cannot be read or written
+    │   └── StoreBusy  one that somebody else is writing just now
     └── NoSuchRun      a reference that names no run or step, or several
 
 A text is one sentence that says what to do next. Trouble while a run is recorded raises none of them: it is a
@@ -17,6 +18,10 @@ class TraceError(Exception):
 
 class StoreError(TraceError):
     """A file cannot be used as a trace store."""
+
+
+class StoreBusy(StoreError):
+    """Somebody else writes the file, for longer than was waited."""
 
 
 class NoSuchRun(TraceError):

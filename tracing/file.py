@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracing.errors import StoreError
+from tracing.errors import StoreBusy, StoreError
 
 try:
     import fcntl
@@ -32,8 +32,9 @@ MAX_COPY = 256 * 2**20
 """Bytes of a store that is copied to be read."""
 
 
-def open_writing(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode with the hot path's busy timeout. Raises StoreError with what to do."""
+def open_writing(path: Path, busy_ms: int = PATIENT_BUSY_MS) -> sqlite3.Connection:
+    """A connection in autocommit mode with the hot path's busy timeout; to open it may wait `busy_ms` for somebody
+    else's write. Raises StoreError with what to do, its kind StoreBusy where that was too short."""
     if not _exists(path):
         if not path.parent.is_dir():
             raise StoreError(f"the folder of {path} does not exist: make it, or give another path for the store")
@@ -45,6 +46,7 @@ def open_writing(path: Path) -> sqlite3.Connection:
     connection: sqlite3.Connection | None = None
     try:
         connection = _connect(path)
+        connection.execute(f"pragma busy_timeout={busy_ms}")
         if not _is_ready(connection):
             with _locked(path.parent):
                 if not _is_ready(connection):
@@ -59,6 +61,10 @@ def open_writing(path: Path) -> sqlite3.Connection:
             connection.close()
         if isinstance(error, StoreError):
             raise
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            raise StoreBusy(
+                f"somebody else writes the store {path} for too long: try again, or give another path"
+            ) from error
         raise StoreError(
             f"cannot write the store {path} ({error}): check its permissions, or give another path"
         ) from error
@@ -174,9 +180,14 @@ def _mode(path: Path) -> str:
     return "mode=ro" if _is_open(path) or _has_log(path) else "immutable=1"
 
 
+def log_of(path: Path) -> Path:
+    """The write-ahead log of a store: beside the file itself, where the path is a link to it."""
+    return Path(os.path.realpath(path) + "-wal")
+
+
 def _has_log(path: Path) -> bool:
-    wal = path.with_name(path.name + "-wal")
-    return wal.exists() and wal.stat().st_size > 0
+    log = log_of(path)
+    return log.exists() and log.stat().st_size > 0
 
 
 def _is_left(path: Path) -> bool:
@@ -215,7 +226,7 @@ def _read_copy(path: Path) -> sqlite3.Connection:
     with tempfile.TemporaryDirectory(prefix="playhead-") as folder:
         copy = Path(folder, "store.db")
         copy.write_bytes(path.read_bytes())
-        copy.with_name("store.db-wal").write_bytes(path.with_name(path.name + "-wal").read_bytes())
+        copy.with_name("store.db-wal").write_bytes(log_of(path).read_bytes())
         memory = sqlite3.connect(":memory:", isolation_level=None)
         try:
             with contextlib.closing(_connect(copy)) as source:

@@ -24,8 +24,11 @@ class Place:
         self._attached = otel_context.attach(otel.set_span_in_context(self.span))
 
     def __exit__(self, *_: object) -> None:
+        try:
+            here.reset(self._token)
+        except ValueError:  # a coroutine that nobody awaits is closed from a context that is not its own
+            return
         otel_context.detach(self._attached)
-        here.reset(self._token)
 
 
 here: ContextVar[Place | None] = ContextVar("playhead_place", default=None)

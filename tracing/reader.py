@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tracing.errors import StoreError
-from tracing.file import identity, open_reading
+from tracing.file import identity, log_of, open_reading
 
 Row = dict[str, Any]
 
@@ -88,9 +88,8 @@ class Reader:
 
 def _signature(path: Path) -> tuple[Any, ...]:
     """What changes when a store is written, or its writer comes or goes."""
-    wal = path.with_name(path.name + "-wal")
     size = path.stat() if path.exists() else None
-    return (identity(path), size and size.st_mtime_ns, size and size.st_size, wal.exists())
+    return (identity(path), size and size.st_mtime_ns, size and size.st_size, log_of(path).exists())
 
 
 def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:

@@ -22,7 +22,7 @@ MAX_CUTS = 1000
 MAX_PASSES = 8
 """A marker uncovers what its secret hid from a pattern beside it; only odd own patterns need more than two looks."""
 
-_MARKER = re.compile(r"\[redacted:[a-z][a-z0-9_]{0,30}#([0-9]{1,15})\]")
+MARKER = re.compile(r"\[redacted:[a-z][a-z0-9_]{0,30}#([0-9]{1,15})\]")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 
@@ -115,7 +115,7 @@ class Redactor:
             return text
         if "#" in text and "[redacted:" in text:
             with self._lock:
-                self._highest = max([self._highest, *(int(marker[1]) for marker in _MARKER.finditer(text))])
+                self._highest = max([self._highest, *(int(marker[1]) for marker in MARKER.finditer(text))])
         for _ in range(MAX_PASSES):
             found = self._policy.find(text)
             if not found and not cut:
@@ -172,7 +172,7 @@ def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     """Where secrets stand, between markers; with no escape split in two, and no white space at the end."""
     group = "secret" if "secret" in pattern.groupindex else 0
     at = 0
-    for marker in [*_MARKER.finditer(text), None]:
+    for marker in [*MARKER.finditer(text), None]:
         for match in pattern.finditer(text, at, marker.start() if marker else len(text)):
             start, end = match.span(group) if match.start(group) >= 0 else match.span()
             start = _escape(text, start)[1]

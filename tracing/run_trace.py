@@ -6,7 +6,6 @@ the run does.
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +35,7 @@ from tracing.chain import Body, Chain, Link, body_of
 from tracing.cleaning import clean_json, clean_raw
 from tracing.errors import warn
 from tracing.events import Event
+from tracing.forks import Numbers
 from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import OpenCall, Place, here
 from tracing.pricer import Ended
@@ -67,10 +67,10 @@ class RunTrace:
         self._redactor = None if redaction is None else redaction.for_run()
         self._clean: Callable[[str], str] = _as_it_is if self._redactor is None else self._redactor.text
         self._chain = Chain(None if self._redactor is None else self._redactor.text)
-        self._numbers = itertools.count(1)  # its next() is one step also between threads
+        self._numbers = Numbers()
         self._unrun: dict[int, ToolCall] = {}
-        self._unrun_of = 0
-        self._open_tools = 0
+        self._calls = 0
+        """Of the last answer."""
         self._start_ns = self._clock.monotonic_ns()
         # In the order in which a replay looks at them, because secrets are numbered as they come: settings, tools,
         # then what is said.
@@ -155,7 +155,7 @@ class RunTrace:
             f"chat {model.name}", self._span, now, lambda: genai.request_attributes(model), CLIENT
         )
         call = OpenCall(
-            self, span, own, request.step, next(self._numbers), model.name, model.provider, now, self._clock.monotonic_ns()
+            self, span, own, request.step, self._numbers.new(), model.name, model.provider, now, self._clock.monotonic_ns()
         )  # fmt: skip
         if request.tools is not self._schemas:
             self._tools = self._tools_body(request.tools)
@@ -175,7 +175,7 @@ class RunTrace:
         said = self._chain.extend((*request.messages, response.message))
         spent = response.spent
         self._usages.append(spent)
-        self._open_tools = self._unrun_of = len(response.calls)
+        self._calls = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
         raw = _raw_of(response)
         body = None if raw is None else body_of(clean_raw(raw, self._clean))
@@ -183,7 +183,6 @@ class RunTrace:
             self.run_id, call.number, call.name, response.model, call.provider, call.at_ns, response.usage,
             response.tier, response.charges, response.replayed,
         )  # fmt: skip
-        # What follows at once, the first tool call or the run's end, makes it durable.
         self._end_ask(call, None, spent, cost, response, body, said)
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
@@ -212,7 +211,9 @@ class RunTrace:
             to_text({"charges": cost.charges}) if cost.charges else None,
             None if priced is None else priced.cost, None if priced is None else priced.price,
         )  # fmt: skip
-        self._write((*said, answered), linger=response is not None)
+        # What follows at once, the one tool call or the run's end, makes it durable; where several calls follow, each in
+        # a task of its own, other tasks of the program may run before.
+        self._write((*said, answered), linger=response is not None and self._calls <= 1)
         if priced is None:
             self._pricer.add(cost)
         if self._log is not None:
@@ -241,7 +242,7 @@ class RunTrace:
             f"execute_tool {tool_call.name}", self._span, now, lambda: genai.tool_attributes(tool_call)
         )
         call = OpenCall(
-            self, span, own, tool_call.step, next(self._numbers), tool_call.name, "", now, self._clock.monotonic_ns()
+            self, span, own, tool_call.step, self._numbers.new(), tool_call.name, "", now, self._clock.monotonic_ns()
         )
         self._unrun.pop(tool_call.index, None)
         called = facts.Called(
@@ -267,9 +268,8 @@ class RunTrace:
             self.run_id, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns, observation.error, shown, whole,
             chars, observation.truncated,
         )  # fmt: skip
-        self._open_tools -= 1
-        # The last one of a step is followed at once by the next request or the run's end.
-        self._write((ended,), linger=self._open_tools == 0)
+        # A call alone is followed at once by the next request or the run's end.
+        self._write((ended,), linger=self._calls == 1)
         if self._log is not None:
             self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
@@ -286,7 +286,7 @@ class RunTrace:
     def _declined(self, messages: tuple[Message, ...]) -> None:
         """Records the calls that the loop answered without running them; its answers are the last messages."""
         for index, tool_call in list(self._unrun.items()):
-            text = messages[index - self._unrun_of].content or ""
+            text = messages[index - self._calls].content or ""
             self.returned(self.called(tool_call), tool_call, Observation(shown=text, whole=text, error="not_run"))
 
     # Lines and spans of others
@@ -298,7 +298,7 @@ class RunTrace:
         self._write((facts.Logged(self.run_id, place.span_id, place.step, now, level, self._clean(name), line),))
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
-        number = next(self._numbers)
+        number = self._numbers.new()
         self._write((facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, self._clean(name)),))
         return number
 

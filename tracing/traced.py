@@ -3,6 +3,7 @@
 from agent.messages import ToolCall
 from agent.ports import FirstToken, Model, ModelInfo, Retried, Tell, TextDelta, Tools
 from agent.values import Observation, Request, Response, ToolSchema
+from tracing import logs
 from tracing.run_trace import RunTrace
 
 
@@ -43,6 +44,7 @@ class TracedTools:
         return self._tools.schemas
 
     async def call(self, tool_call: ToolCall) -> Observation:
+        logs.hear()
         call = self._trace.called(tool_call)
         try:
             with call:

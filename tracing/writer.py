@@ -19,9 +19,9 @@ from pathlib import Path
 from agent.canonical import to_text
 from tracing import forks
 from tracing.clock import Clock
-from tracing.errors import StoreError, warn
+from tracing.errors import StoreBusy, StoreError, warn
 from tracing.facts import Fact, Logged
-from tracing.file import PATIENT_BUSY_MS, identity, open_writing
+from tracing.file import HOT_BUSY_MS, PATIENT_BUSY_MS, identity, open_writing
 from tracing.rows import Rows
 
 MAX_PENDING = 20_000
@@ -47,7 +47,7 @@ class Writer:
         self._file = (0, 0)
         try:
             with self._lock:
-                self._open()
+                self._open(PATIENT_BUSY_MS)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"cannot write the store {path} ({error}): give another path") from error
         self.path = Path(os.path.abspath(path))  # a tool may change the folder
@@ -73,6 +73,9 @@ class Writer:
     def close(self) -> None:
         """Writes what waits, patiently, says what is lost, and closes the connection."""
         with self._lock:
+            if self._pending:
+                with contextlib.suppress(StoreError, sqlite3.Error, OSError):
+                    self._open(PATIENT_BUSY_MS)
             if self._rows is not None:
                 self._rows.connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
             self._flush()
@@ -111,10 +114,15 @@ class Writer:
             self._timer, self._lingering_until = None, 0.0
         self._lock.release()
 
-    def _open(self) -> Rows:
+    def _open(self, busy_ms: int = HOT_BUSY_MS) -> Rows:
         if self._rows is None:
-            rows = Rows(open_writing(self.path))
-            rows.process_started(self._clock.wall_ns())
+            connection = open_writing(self.path, busy_ms)
+            try:
+                rows = Rows(connection)
+                rows.process_started(self._clock.wall_ns())
+            except BaseException:
+                connection.close()
+                raise
             self._rows, self._file = rows, identity(self.path)
         return self._rows
 
@@ -161,8 +169,8 @@ class Writer:
         return None
 
     def _wait(self, error: Exception) -> None:
-        busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-        if not busy:
+        is_busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+        if not (is_busy or isinstance(error, StoreBusy)):
             self._trouble(f"{self.path} cannot be written ({error}): what happens is kept and tried again")
         while len(self._pending) > MAX_PENDING:
             self._pending.pop()
