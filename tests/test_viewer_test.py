@@ -104,6 +104,16 @@ def test_the_agent_may_stand_in_the_pyproject_and_pytest_be_called_from_elsewher
     assert pytest_in(project / "elsewhere", "../tests_out")[0] == 0
 
 
+def test_an_agent_in_a_folder_of_a_larger_project_is_found_above_its_test(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-q"\n')
+    desk = project / "desk"
+    desk.mkdir()
+    (project / "bot.py").rename(desk / "bot.py")
+    db = str(project / "traces.db")
+    code, _, _ = finish(run(desk, "viewer", "test", "last", "--db", db, "--agent", "bot:support", "-o", "kept"))
+    assert (code, pytest_in(desk, "kept")[0], pytest_in(project, "desk/kept")[0]) == (0, 0, 0)
+
+
 def test_no_test_is_written_that_would_fail_from_the_start(project: Path) -> None:
     (project / "other.py").write_text(BOT.replace("Be brief.", "Be long."))
     code, out, err = finish(run(project, "viewer", "test", "-o", "tests_out", "--agent", "other:support"))
