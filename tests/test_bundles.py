@@ -343,7 +343,7 @@ def test_a_run_that_is_there_already_stays_as_it_is(varied: Path, bundle: bytes,
 @pytest.mark.parametrize(
     "change",
     ["update run set error='x'", "update span set arguments='{}' where kind=2", "delete from span where kind=3",
-     "delete from event", "insert into event(run,time_ns,level,name,fields) select id, 9e18, 'info', 'x', '{}' from run"],
+     "delete from event", "insert into event(run,time_ns,level,name,fields) select id, 1, 'info', 'x', '{}' from run"],
 )  # fmt: skip
 def test_another_run_of_the_same_id_is_refused(bundle: bytes, change: str) -> None:
     with imported(bundle) as connection:
@@ -352,6 +352,31 @@ def test_another_run_of_the_same_id_is_refused(bundle: bytes, change: str) -> No
         with pytest.raises(BadBundle, match=r"the store has another run [0-9a-f]{8} with other content"):
             import_lines(bundle.splitlines(keepends=True), connection, "runs.jsonl")
         assert connection.serialize() == before
+
+
+LATE = (
+    "insert into event(run,time_ns,level,name,fields) select id, end_ns+1, 'info', 'late', '{}' from run where end_ns is not null;"
+    "insert into span(run,n,span_id,kind,start_ns,end_ns,name) select id, 1000, x'0102030405060708', 3, end_ns, end_ns+5, 'late' "
+    "from run where end_ns is not null"
+)
+OPEN = (
+    "insert into span(run,n,span_id,kind,start_ns,name) select id, 1000, x'0102030405060708', 3, end_ns, 'late' from run "
+    "where end_ns is not null"
+)
+
+
+@pytest.mark.parametrize("first", ["nothing", "an open span", "all of it"])
+def test_what_a_program_added_to_a_run_after_its_end_is_taken_in_later(bundle: bytes, first: str) -> None:
+    with imported(bundle) as connection:
+        if first == "an open span":
+            connection.executescript(OPEN)
+        early = exported(Store.over(connection))
+    with imported(bundle) as connection:
+        connection.executescript(LATE)
+        late = exported(Store.over(connection))
+    bundles = (late, early) if first == "all of it" else (early, late)
+    with imported(*bundles, late) as connection:
+        assert exported(Store.over(connection)) == late
 
 
 def test_another_annotation_of_the_same_id_is_refused(bundle: bytes) -> None:

@@ -4,6 +4,7 @@ come before it."""
 import base64
 import binascii
 import hashlib
+import math
 import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ _EVENT = _insert("event", ("run", *EVENT))
 _ANNOTATION = _insert("annotation", ANNOTATION)
 _PROCESS = _insert("process", PROCESS)
 _SAME_PROCESS = f"select id from process where {' and '.join(f'{name} is ?' for name in PROCESS)}"  # noqa: S608
+_SAME_EVENT = f"select 1 from event where run=? and {' and '.join(f'{name} is ?' for name in EVENT)}"  # noqa: S608
 _SAME_ANNOTATION = f"select {','.join(ANNOTATION)} from annotation where id=?"  # noqa: S608
 _IS_OBJECT = "select json_valid(?1) and case when json_valid(?1) then json_type(?1)='object' end"
 
@@ -47,9 +49,10 @@ class _Current(NamedTuple):
     run_id: str
     row: int
     known: Iterator[tuple[str, Fields]] | None
-    """What the store has of it, where it was there already."""
+    """What the store has of it, where it was there already, without what is late."""
     is_older: bool = False
     """Whether the bundle has it as it was before it ended."""
+    end_ns: int | None = None
 
 
 class Importer:
@@ -155,8 +158,9 @@ class Importer:
         if found is not None:
             self._known += 1
             is_older = "end_ns" not in fields and self._is_ended(found[0])
-            facts = bundle_lines.facts(self._connection, found[0])
-            self._current = _Current(fields["run_id"], found[0], facts, is_older)
+            end_ns = fields.get("end_ns")
+            facts = [one for one in bundle_lines.facts(self._connection, found[0]) if not _is_late(*one, end_ns)]
+            self._current = _Current(fields["run_id"], found[0], iter(facts), is_older, end_ns)
             self._compare(self._current, "run", fields)
             return
         self._new += 1
@@ -183,14 +187,33 @@ class Importer:
     def _fact(self, kind: str, fields: Fields) -> None:
         current = self._current
         assert current is not None  # the reader saw its run
-        if current.known is not None:
+        if current.known is None:
+            self._insert(current.row, kind, fields)
+        elif not current.is_older and _is_late(kind, fields, current.end_ns):
+            self._add(current.row, kind, fields)
+        else:
             self._compare(current, kind, fields)
-        elif kind == "span":
+
+    def _insert(self, row: int, kind: str, fields: Fields) -> None:
+        if kind == "span":
             self._object("span", "attrs", fields)
-            self._connection.execute(_SPAN, (current.row, *self._columns("span", SPAN, fields)))
+            self._connection.execute(_SPAN, (row, *self._columns("span", SPAN, fields)))
         else:
             self._object("event", "fields", fields)
-            self._connection.execute(_EVENT, (current.row, *values(EVENT, fields)))
+            self._connection.execute(_EVENT, (row, *values(EVENT, fields)))
+
+    def _add(self, row: int, kind: str, fields: Fields) -> None:
+        """What is late comes into the store where that has not got it, and stays where only that has it."""
+        if kind == "event":
+            there = self._connection.execute(_SAME_EVENT, (row, *values(EVENT, fields))).fetchone()
+        else:
+            span = (row, fields["n"])
+            there = self._connection.execute("select end_ns from span where run=? and n=?", span).fetchone()
+            if there == (None,) and "end_ns" in fields:
+                self._connection.execute("delete from span where run=? and n=?", span)
+                there = None
+        if there is None:
+            self._insert(row, kind, fields)
 
     def _columns(self, kind: str, names: tuple[str, ...], fields: Fields) -> list[Any]:
         """The columns of a row, with row ids for hashes."""
@@ -224,6 +247,7 @@ class Importer:
             raise Refused(f"the store has another annotation of this id at run {fields['run_id'][:8]}", _ELSEWHERE)
 
 
+_FOREIGN = 3
 _ELSEWHERE = "import it into another store with --db"
 
 
@@ -240,6 +264,15 @@ def _exact(fields: Fields) -> bytes:
 
 def _digest(fields: Fields, name: str) -> bytes | None:
     return bytes.fromhex(fields[name]) if name in fields else None
+
+
+def _is_late(kind: str, fields: Fields, end_ns: int | None) -> bool:
+    """Whether a log line or a span of another library is not in the run as it ended: a program may go on."""
+    if end_ns is None:
+        return False
+    if kind == "event":
+        return bool(fields["time_ns"] > end_ns)
+    return kind == "span" and fields["kind"] == _FOREIGN and fields.get("end_ns", math.inf) > end_ns
 
 
 def _lasting(fields: Fields) -> Fields:
