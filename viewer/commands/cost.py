@@ -110,7 +110,7 @@ def cost(
             told = _as_object(report, rows, (begin, to), zone, following)
             click.echo(_EXACT.sub(r"\1\2", json_text(told)))
         else:
-            bars = _bars(zone, units, groups, (begin, to), (first, last)) if chart else None
+            bars = _bars(zone, units, groups, (begin, to), (first, last)) if chart and rows else None
             title = f"cost by {', '.join(groups)}: {_period(begin, to, zone, is_open=end is None)}, {zone}"
             named = (*filters, *(("kind", kind) for kind in kinds))
             title += "".join(f", {name} {value}" for name, value in named)
@@ -174,14 +174,22 @@ def _range(since: str | None, until: str | None, zone: tzinfo) -> tuple[int, int
 
     now = datetime.now(UTC)
     end = None if until is None else _nanoseconds(moment(until, now, zone))
-    if since is not None:
-        return _nanoseconds(moment(since, now, zone)), end
-    last = now if end is None else _datetime(end - 1)
     try:
-        day = last.astimezone(zone).date() - timedelta(days=DAYS - 1)
+        if since is None:
+            last = (now if end is None else _datetime(end - 1)).astimezone(zone).date()
+            begin = datetime.combine(last - timedelta(days=DAYS - 1), time.min, zone)
+        else:
+            begin = datetime.fromisoformat(moment(since, now, zone)).astimezone(zone)
+        if end is not None:
+            _datetime(end).astimezone(zone)
+        start = _nanoseconds(begin.astimezone(UTC).isoformat())
     except OverflowError as error:
-        raise BadTime(f"the {DAYS} days before {until} begin before the year 1: add --since") from error
-    return _nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).isoformat()), end
+        raise BadTime(
+            f"the range is not within the years 1 to 9999 of {zone}: give other --since and --until"
+        ) from error
+    if end is not None and start >= end:
+        raise BadTime(f"nothing is between --since {since} and --until {until}: the second must be the later one")
+    return start, end
 
 
 def _nanoseconds(text: str) -> int:
