@@ -386,21 +386,32 @@ def test_a_list_that_is_not_all_says_so(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "line", "total"),
+    ("read", "cached", "line", "total"),
     [
-        ({"input": 60, "cached": 100}, "odd 1 ? 100 10 0 $0.00", "total 2 ≥100 ≥100 20 0 $0.00"),
-        ({"input": None, "cached": 40}, "odd 1 ? 40 ≥10 0 $0.00", "total 2 ≥100 ≥40 ≥20 0 $0.00"),
+        (60, 100, "odd 1 ? 100 10 0 $0.00", "total 2 ≥100 ≥100 20 0 $0.00"),
+        (None, 40, "odd 1 ? 40 ≥10 0 $0.00", "total 2 ≥100 ≥40 ≥20 0 $0.00"),
     ],
 )
 def test_what_is_fresh_is_unknown_for_a_call_with_less_input_than_was_cached(
-    tmp_path: Path, odd: dict[str, int | None], line: str, total: str
+    tmp_path: Path, read: int | None, cached: int, line: str, total: str
 ) -> None:
-    calls = Call(start_ns=0, cost=0, cached=None), Call(start_ns=1, cost=0, model="odd", **odd)
+    calls = Call(start_ns=0, cost=0, cached=None), Call(start_ns=1, cost=0, model="odd", input=read, cached=cached)
     db = make(tmp_path / "t.db", Run(calls=calls))
     lines = printed("--by", "model", "--since", "1970-01-01", "--tz", "UTC", db=db).splitlines()
     assert [one.split() for one in lines[3:5]] == [line.split(), total.split()]
     sums = as_json("--by", "model", "--since", "1970-01-01", "--tz", "UTC", db=db)["sum"]
     assert (sums["fresh_tokens"], "fresh_tokens" in sums["at_least"]) == (100, True)
+
+
+def test_an_empty_name_is_a_filter_like_any_other(tmp_path: Path) -> None:
+    runs = Run(calls=(Call(start_ns=0, cost=1),), session=""), Run(calls=(Call(start_ns=1, cost=2),), session="s")
+    db = make(tmp_path / "t.db", *runs)
+    lines = printed(
+        "--session", "", "--since", "1970-01-01", "--until", "1970-01-02", "--tz", "UTC", db=db
+    ).splitlines()
+    assert lines[0] == 'cost by day: 1970-01-01 to 1970-01-01, UTC, session ""'
+    assert lines[-1].startswith("next: viewer list --sort cost --session '' --since 1970-01-01 ")
+    assert lines[3].split() == ["total", "1", "100", "0", "10", "0", "$0.000000001"]
 
 
 def test_by_run_the_next_command_shows_the_dearest(db: Path) -> None:
@@ -517,6 +528,16 @@ def test_a_chart_of_a_long_range_begins_with_the_first_call(tmp_path: Path) -> N
     assert [line.split()[0] for line in lines[1:6]] == [*(f"2026-11-0{day}" for day in (2, 3, 4, 5)), "total"]
 
 
+def test_a_chart_without_a_beginning_begins_with_the_first_call(tmp_path: Path) -> None:
+    calls = tuple(Call(start_ns=ns(f"2026-11-0{day}"), cost=1) for day in (2, 4))
+    db = make(tmp_path / "t.db", Run(calls=calls))
+    until = ("--until", "2026-11-06", "--tz", "UTC")
+    lines = printed("--chart", *until, db=db).splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == [*(f"2026-11-0{day}" for day in (2, 3, 4, 5)), "total"]
+    lines = printed("--chart", "--since", "2026-11-01", *until, db=db).splitlines()
+    assert lines[1].split()[0] == "2026-11-01"
+
+
 # Limits and wrong usage
 
 
@@ -535,7 +556,7 @@ def test_a_chart_of_a_long_range_begins_with_the_first_call(tmp_path: Path) -> N
     ],
 )
 def test_more_than_the_limit_is_exit_code_3(db: Path, arguments: str, code: int, said: str) -> None:
-    for form in ([], ["--json"], ["--csv"]):
+    for form in ([], ["--json"], ["--csv"], ["--chart"]):
         result = told(*RANGE, *arguments.split(), *form, db=db)
         assert result.exit_code == code
         assert result.stdout

@@ -233,6 +233,36 @@ def test_a_reader_that_leaves_early_is_no_error(big: Path, command: str) -> None
     assert in_shell(f"VIEWER {command} | head -c 100; exit ${{PIPESTATUS[0]}}", big).returncode == 0
 
 
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs that differ, one of which is not as it was written; each call cost a dollar."""
+    path = tmp_path_factory.mktemp("spoiled") / "traces.db"
+    with recording(path) as tape:
+        tape.run("one", answer("x"))
+        tape.run("two", answer("y " * 50_000))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update span set cost=1000000000, price='own'")
+        connection.execute("update body set text='z' where text='x'")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("cost --since 2025-01-01 --fail-over 0.001", 3),
+        ("cost --since 2025-01-01 --fail-over 9 --json", 0),
+        ("diff last last~1", 3),
+        ("diff last last --json", 0),
+        ("replay last last~1", 3),
+        ("check --hashes", 1),
+    ],
+)
+def test_a_reader_that_leaves_early_does_not_make_a_verdict_fine(spoiled: Path, command: str, code: int) -> None:
+    for reader in ("true", "head -c 1", "cat"):
+        done = in_shell(f"VIEWER {command} | {reader} > /dev/null; exit ${{PIPESTATUS[0]}}", spoiled)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+
+
 def test_in_a_pipe_nothing_is_cut_to_a_width(big: Path) -> None:
     assert f'grep_docs(keyword="{"x" * 100_000}")' in in_shell("VIEWER show", big, COLUMNS="40").stdout
 

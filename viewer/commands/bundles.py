@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agent.command_line import outcome
 from agent.terminal import json_text, visible
 from viewer.objects import list_of
 from viewer.options import db_option, failure, find_run, json_option, opened, path_of, where
@@ -91,13 +92,13 @@ def check(context: click.Context, hashes: bool, as_json: bool, db: str | None) -
     with opened(context, db) as store:
         found, looked = find(store, hashes=hashes), looked_at(store)
     faults = sum(finding.is_fault for finding in found)
+    outcome(1 if faults else 0)
     if as_json:
         rows = [{"place": one.place, "what": one.what, "is_fault": one.is_fault} for one in found]
         counts = {"hashes": hashes, "runs": looked.runs, "texts": looked.texts, "messages": looked.messages}
         click.echo(json_text({**list_of(rows, len(rows)), "faults": faults, **counts}))
     else:
         _show(found, looked, faults, hashes)
-    sys.exit(1 if faults else 0)
 
 
 def _show(found: "list[Finding]", looked: "Looked", faults: int, hashes: bool) -> None:
