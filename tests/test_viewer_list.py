@@ -147,7 +147,7 @@ def test_a_store_without_runs_says_how_to_record_one_and_a_filter_without_hits_d
 @pytest.mark.parametrize(
     "arguments",
     [["--status", "odd"], ["--since", "soon"], ["--until", "soon"], ["--tz", "Nowhere"], ["-n", "0"], ["--meta", "user"],
-     ["--sort", "odd"], ["--odd"], ["odd"], ["--min-steps", "x"], ["--since", "9" * 5000 + "h"]],
+     ["--sort", "odd"], ["--odd"], ["odd"], ["--min-steps", "x"], ["--min-cost", "nan"], ["--since", "9" * 5000 + "h"]],
 )  # fmt: skip
 def test_wrong_usage_is_told_with_exit_code_2(db: Path, arguments: list[str]) -> None:
     result = invoke("list", *arguments, db=db)

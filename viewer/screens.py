@@ -268,7 +268,8 @@ def show_context(screen: Screen, request: Request, cut: Mapping[int, Cut], title
 def show_diff(screen: Screen, change: ContextDiff, title: str) -> None:
     screen.line((title, "head"))
     if change.same:
-        screen.line((f"messages 1 to {change.same} are the same", "dim"))
+        same = "message 1 is" if change.same == 1 else f"messages 1 to {change.same} are"
+        screen.line((f"{same} the same", "dim"))
     marks = {"added": ("+ ", "answered"), "dropped": ("- ", "failed"), "changed": ("~ ", "stopped")}
     for one in change.changes:
         mark, style = marks[one.kind]

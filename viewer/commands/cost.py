@@ -199,10 +199,12 @@ def _datetime(nanoseconds: int) -> datetime:
 
 def _period(begin: int, end: int, zone: tzinfo, *, is_open: bool) -> str:
     """Whole days as dates, the last one included; else the moments. What is open ends with the day of the last call."""
+    from viewer.times import clock
+
     first, last = (_datetime(edge).astimezone(zone) for edge in (begin, end))
     if first.time() == time.min and (is_open or last.time() == time.min):
         return f"{first.date()} to {_datetime(end - 1).astimezone(zone).date()}"
-    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+    return f"{clock(first)} to {clock(last)}"
 
 
 def _next(

@@ -189,7 +189,9 @@ def _print(
     _table(screen, store, reports)
     order = ("diverged", "not_replayable", "exact")
     worst = min(range(len(reports)), key=lambda at: order.index(reports[at][0].outcome))
-    screen.line((f"next: viewer replay {store.short(reports[worst][0].run_id)}{again}{where_}", "next"))
+    report, best = reports[worst][0], following[worst][0]
+    command = best if report.is_exact else f"viewer replay {store.short(report.run_id)}{again}{where_}"
+    screen.line((f"next: {command}", "next"))
 
 
 def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> None:
