@@ -118,6 +118,20 @@ def test_json_holds_metadata_and_content_only_when_asked(db: Path) -> None:
     assert with_content == {**row, "question": "Again?", "answer": None}
 
 
+def test_what_a_view_cannot_hold_is_exact_in_list_as_in_show(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("plain", answer("a"), version="2")
+        tape.run("a\ud83d\0b", answer("c\0"), version="1\0x")
+    told = as_json("list", "--content", db=tmp_path / "t.db")
+    odd, usual = told["rows"]
+    assert (odd["question"], odd["answer"], odd["version"]) == ("a\ufffd\0b", "c\0", "1\0x")
+    assert (usual["question"], usual["answer"], usual["version"]) == ("plain", "a", "2")
+    assert told["replaced"] == 1
+    assert as_json("show", db=tmp_path / "t.db")["run"] == odd
+    assert "replaced" not in as_json("list", db=tmp_path / "t.db")
+    assert "version 1␀x" in printed("show", db=tmp_path / "t.db")
+
+
 def test_the_store_is_named_by_option_or_environment_and_the_next_command_finds_it(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
