@@ -174,12 +174,12 @@ def _range(since: str | None, until: str | None, zone: tzinfo) -> tuple[int, int
     try:
         if since is None:
             last = (now if end is None else _datetime(end - 1)).astimezone(zone).date()
-            begin = datetime.combine(last - timedelta(days=DAYS - 1), time.min, zone)
+            begin = datetime.combine(last - timedelta(days=DAYS - 1), time.min, zone).astimezone(UTC).isoformat()
         else:
-            begin = datetime.fromisoformat(moment(since, now, zone)).astimezone(zone)
-        if end is not None:
-            _datetime(end).astimezone(zone)
-        start = _nanoseconds(begin.astimezone(UTC).isoformat())
+            begin = moment(since, now, zone)
+        start = _nanoseconds(begin)
+        for edge in (start, end or start):
+            _datetime(edge).astimezone(zone)  # as it will be shown
     except OverflowError as error:
         raise BadTime(
             f"the range is not within the years 1 to 9999 of {zone}: give other --since and --until"
