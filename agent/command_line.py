@@ -26,13 +26,25 @@ class Failure(click.ClickException):
 
 
 class ReaderGone(Exception):
-    """Nobody reads stdout any more."""
+    """Nobody reads stdout any more; `exit_code` is what the command would end with."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+def outcome(exit_code: int) -> None:
+    """What the command that runs ends with. Said before it prints, a verdict stands also where nobody reads on."""
+    click.get_current_context().meta[_OUTCOME] = exit_code
+
+
+_OUTCOME = f"{__name__}.outcome"
 
 
 class Commands(click.Group):
     """A group whose commands end in silence when their output is not read to its end (`| head -1`).
 
-    click itself would exit with 1, and Python would complain when it flushes at exit.
+    click itself would exit with 1, and Python would complain when it flushes at exit. The exit code is the `outcome`.
     """
 
     def invoke(self, context: click.Context) -> Any:
@@ -43,13 +55,15 @@ class Commands(click.Group):
             result = super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError as error:
-            raise ReaderGone from error
+            raise ReaderGone(context.meta.get(_OUTCOME, 0)) from error
         except KeyboardInterrupt as error:  # before a run began; click would say "Aborted!" and exit with 1
             raise SystemExit(130) from error
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
             raise Failure(f"cannot write the output: {error.strerror}", context.info_name or "playhead", 1) from error
+        if code := context.meta.get(_OUTCOME, 0):
+            raise SystemExit(code)
         return result
 
 
@@ -72,9 +86,9 @@ def run(commands: click.Group, name: str) -> None:
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         commands(prog_name=name)
-    except ReaderGone:
+    except ReaderGone as gone:
         _let_go()
-        sys.exit(0)
+        sys.exit(gone.exit_code)
     except SystemExit:
         with contextlib.suppress(OSError):
             sys.stdout.flush()

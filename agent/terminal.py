@@ -44,12 +44,17 @@ def json_text(value: Any) -> str:
     text, replaced = _SURROGATE.subn("\ufffd", text)
     if replaced and isinstance(value, dict):
         text = text.replace("{", f'{{\n  "replaced": {replaced},', 1)
-    return _UNSAFE_JSON.sub(_escaped, text)
+    return harmless_json(text)
 
 
 def json_line(value: Any) -> str:
     """As `json_text`, on one line."""
     text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return harmless_json(text)
+
+
+def harmless_json(text: str) -> str:
+    """JSON text that stands for the same, with what could act on a terminal escaped."""
     return _UNSAFE_JSON.sub(_escaped, text)
 
 

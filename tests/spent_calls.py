@@ -54,16 +54,23 @@ def kind_of(run: Run, call: Call) -> str:
     return "fork" if run.kind == "fork" else "live"
 
 
+def fresh_of(call: Call) -> int | None:
+    rest = None if call.input is None else call.input - (call.cached or 0) - (call.cache_write or 0)
+    return None if rest is None or rest < 0 else rest
+
+
 def sums_of(calls: Sequence[Call]) -> Sums:
     """The sums of some calls, added up the plain way."""
     return Sums(
         calls=len(calls),
         unreported=sum(call.input is None or call.output is None for call in calls),
+        fresh_unknown=sum(fresh_of(call) is None for call in calls),
         cached_unknown=sum(call.cached is None for call in calls),
         cache_write_unknown=sum(call.cache_write is None for call in calls),
         reasoning_unknown=sum(call.reasoning is None for call in calls),
         unpriced=sum(call.cost is None for call in calls),
         input=sum(call.input or 0 for call in calls),
+        fresh=sum(fresh_of(call) or 0 for call in calls),
         cached=sum(call.cached or 0 for call in calls),
         cache_write=sum(call.cache_write or 0 for call in calls),
         output=sum(call.output or 0 for call in calls),

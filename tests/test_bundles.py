@@ -491,7 +491,7 @@ def test_a_bundle_goes_through_a_pipe(varied: Path, bundle: bytes, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("export", "last:2"), 1, "a bundle holds whole runs: give "),
+        (("export", "last:2"), 2, "'last:2' names a step; give the run: last"),
         (("export", "ffff"), 1, "there is no run ffff"),
         (("export", "last", "--all"), 2, "give runs, or --all, not both"),
         (("export", "-o", "nowhere/a.jsonl"), 1, "cannot write nowhere/a.jsonl (No such file or directory)"),

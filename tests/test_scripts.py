@@ -13,7 +13,7 @@ from agent import Agent, Limits, Message, ScriptedModel, ToolCall, Usage, run_sy
 from agent.values import Response
 from tests.model_server import completion, model_server
 from tests.replays import as_dicts, read, record, recorded, replayed, said
-from tests.runs import TOOLS, answer, calls
+from tests.runs import SURROGATES, TOOLS, UNSAFE, answer, calls, unsafe_in
 from tests.test_openai_model import model as over_http
 from tests.test_properties import ANSWERS, ODD_TEXT, TWO_CALLS, USUAL, Answer
 from tests.test_properties import TOOLS as ODD_TOOLS
@@ -74,6 +74,17 @@ def test_the_script_of_any_run_runs_to_the_same_record_and_gives_the_same_script
 
     with Recorder(db, strict=True) as recorder:
         check()
+
+
+def test_a_script_is_safe_to_print_and_says_the_same(tmp_path: Path) -> None:
+    said_ = "".join(sorted(UNSAFE - SURROGATES)) + "\ud83d"
+    record(
+        tmp_path / "t.db", Agent(model=ScriptedModel([calls(("grep_docs", {"keyword": said_})), said_]), tools=TOOLS)
+    )
+    recording = read(tmp_path / "t.db")
+    text = script_text(recording)
+    assert not unsafe_in(text)
+    assert [json.loads(line) for line in text.splitlines()] == list(script_of(recording))
 
 
 def script(tmp_path: Path, *responses: Any) -> list[str]:

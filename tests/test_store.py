@@ -32,7 +32,7 @@ def record_four(db: Path) -> dict[str, str]:
     with recording(db, clock=FixedClock(tick_ns=MINUTE)) as tape:
         names = {
             tape.run("How many TIMEOUTS?", grep, answer("four"), tags=["good", "red[/]"], session="s1",
-                     metadata={"user": "ada", "n": 7, "a.b": 'q"x', "on": True, 'k"y': "é"}): "found",
+                     metadata={"user": "ada", "n": 7, "a.b": 'q"x', "on": True, "z": None, 'k"y': "é"}): "found",
             tape.run("Is it up?", RuntimeError("provider down"), model="m2", tags=["good"], session="s1"): "failed",
             tape.run("Again?", broken, calls(("read_doc", {"path": "a"})), max_steps=2, metadata={"user": "bob"}): "spent",
             tape.run("Write.", {**answer("timeouts", input=900), "model": "m1-2026"}, name="writer", model="m1"): "wrote",
@@ -73,6 +73,8 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, dict
         ({"metadata": {"on": "true"}}, "found"),
         ({"metadata": {'k"y': "é"}}, "found"),
         ({"metadata": {"user": "ada", "n": "8"}}, ""),
+        ({"metadata": {"z": "null"}}, "found"),
+        ({"metadata": {"z": ""}}, ""),
         ({"metadata": {'"': "x"}}, ""),
         ({"session": "s1"}, "failed found"),
         ({"error": True}, "spent failed"),

@@ -66,6 +66,14 @@ def test_the_messages_are_those_that_were_sent(tmp_path: Path) -> None:
     assert told["messages"][3]["content"] == "a\ufffdb\0"
 
 
+def test_one_message_is_no_messages(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db", ids=SpreadIds()) as tape:
+        tape.run("q", answer("a"))
+    title = "what the model read before step 1 of run b40711a8: 1 message"
+    assert printed("context", db=tmp_path / "t.db").splitlines()[0] == title
+    assert printed("context", "--diff", "1", db=tmp_path / "t.db").splitlines()[1] == "message 1 is the same"
+
+
 def test_the_screen_shows_every_message_with_its_calls_and_the_cut(db: Path) -> None:
     text = printed("context", "last:2", db=db)
     lines = [line.rstrip() for line in text.splitlines()]

@@ -385,6 +385,35 @@ def test_a_list_that_is_not_all_says_so(db: Path) -> None:
     assert (found["total"], found["count"], found["sum"]["calls"]) == (3, 1, 5)
 
 
+@pytest.mark.parametrize(
+    ("read", "cached", "line", "total"),
+    [
+        (60, 100, "odd 1 ? 100 10 0 $0.00", "total 2 ≥100 ≥100 20 0 $0.00"),
+        (None, 40, "odd 1 ? 40 ≥10 0 $0.00", "total 2 ≥100 ≥40 ≥20 0 $0.00"),
+    ],
+)
+def test_what_is_fresh_is_unknown_for_a_call_with_less_input_than_was_cached(
+    tmp_path: Path, read: int | None, cached: int, line: str, total: str
+) -> None:
+    calls = Call(start_ns=0, cost=0, cached=None), Call(start_ns=1, cost=0, model="odd", input=read, cached=cached)
+    db = make(tmp_path / "t.db", Run(calls=calls))
+    lines = printed("--by", "model", "--since", "1970-01-01", "--tz", "UTC", db=db).splitlines()
+    assert [one.split() for one in lines[3:5]] == [line.split(), total.split()]
+    sums = as_json("--by", "model", "--since", "1970-01-01", "--tz", "UTC", db=db)["sum"]
+    assert (sums["fresh_tokens"], "fresh_tokens" in sums["at_least"]) == (100, True)
+
+
+def test_an_empty_name_is_a_filter_like_any_other(tmp_path: Path) -> None:
+    runs = Run(calls=(Call(start_ns=0, cost=1),), session=""), Run(calls=(Call(start_ns=1, cost=2),), session="s")
+    db = make(tmp_path / "t.db", *runs)
+    lines = printed(
+        "--session", "", "--since", "1970-01-01", "--until", "1970-01-02", "--tz", "UTC", db=db
+    ).splitlines()
+    assert lines[0] == 'cost by day: 1970-01-01 to 1970-01-01, UTC, session ""'
+    assert lines[-1].startswith("next: viewer list --sort cost --session '' --since 1970-01-01 ")
+    assert lines[3].split() == ["total", "1", "100", "0", "10", "0", "$0.000000001"]
+
+
 def test_by_run_the_next_command_shows_the_dearest(db: Path) -> None:
     lines = printed("--by", "run", *RANGE, db=db).splitlines()
     assert lines[-1] == f"next: viewer show {lines[2].split()[0]}"
@@ -428,6 +457,20 @@ def test_a_store_without_calls_is_an_empty_report(tmp_path: Path) -> None:
 def test_moments_that_are_no_whole_days_are_told_as_moments(db: Path) -> None:
     head = printed("--since", "2026-11-02T09:30", "--until", "2026-11-04", "--tz", "UTC", "--agent", "docs", db=db)
     assert head.splitlines()[0] == "cost by day: 2026-11-02 09:30 to 2026-11-04 00:00, UTC, agent docs"
+
+
+@pytest.mark.parametrize("form", ["", "--chart", "--json", "--csv"])
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [("--since 0001-01-01", 5), ("--since 200000d", 5), ("--since 0001-01-01 --until 9999-12-31", 5),
+     ("--until 9999-12-31", 0), ("--until 2300-01-01", 0), ("--until 0001-02-01", 0), ("--since 9999-12-31", 0),
+     ("--since 9999-12-31T23:59:59.999999", 0)],
+)  # fmt: skip
+def test_a_range_may_begin_and_end_beyond_the_times_that_a_store_can_hold(
+    db: Path, arguments: str, calls: int, form: str
+) -> None:
+    assert told("--tz", "UTC", *arguments.split(), *form.split(), db=db).exit_code == 0
+    assert as_json("--tz", "UTC", *arguments.split(), db=db)["sum"]["calls"] == calls
 
 
 # Charts
@@ -485,6 +528,16 @@ def test_a_chart_of_a_long_range_begins_with_the_first_call(tmp_path: Path) -> N
     assert [line.split()[0] for line in lines[1:6]] == [*(f"2026-11-0{day}" for day in (2, 3, 4, 5)), "total"]
 
 
+def test_a_chart_without_a_beginning_begins_with_the_first_call(tmp_path: Path) -> None:
+    calls = tuple(Call(start_ns=ns(f"2026-11-0{day}"), cost=1) for day in (2, 4))
+    db = make(tmp_path / "t.db", Run(calls=calls))
+    until = ("--until", "2026-11-06", "--tz", "UTC")
+    lines = printed("--chart", *until, db=db).splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == [*(f"2026-11-0{day}" for day in (2, 3, 4, 5)), "total"]
+    lines = printed("--chart", "--since", "2026-11-01", *until, db=db).splitlines()
+    assert lines[1].split()[0] == "2026-11-01"
+
+
 # Limits and wrong usage
 
 
@@ -503,7 +556,7 @@ def test_a_chart_of_a_long_range_begins_with_the_first_call(tmp_path: Path) -> N
     ],
 )
 def test_more_than_the_limit_is_exit_code_3(db: Path, arguments: str, code: int, said: str) -> None:
-    for form in ([], ["--json"], ["--csv"]):
+    for form in ([], ["--json"], ["--csv"], ["--chart"]):
         result = told(*RANGE, *arguments.split(), *form, db=db)
         assert result.exit_code == code
         assert result.stdout
@@ -527,6 +580,10 @@ def test_more_than_the_limit_is_exit_code_3(db: Path, arguments: str, code: int,
         ("--strict", "--strict is about a limit: add --fail-over USD"),
         ("--json --csv", "two forms of the same"),
         ("--since soon", "'soon' is no time"),
+        ("--since 2026-11-05 --until 2026-11-01", "nothing is between --since 2026-11-05 and --until 2026-11-01"),
+        ("--since 2026-11-05 --until 2026-11-05", "the second must be the later one"),
+        ("--until 0001-01-01 --tz UTC", "the range is not within the years 1 to 9999 of UTC: give other"),
+        ("--since 9999-12-31T20:00Z --tz Asia/Tokyo", "the range is not within the years 1 to 9999 of Asia/Tokyo"),
         ("--kind odd", "'odd' is not one of"),
         ("-n 0", "0 is not in the range"),
     ],

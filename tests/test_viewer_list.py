@@ -118,6 +118,20 @@ def test_json_holds_metadata_and_content_only_when_asked(db: Path) -> None:
     assert with_content == {**row, "question": "Again?", "answer": None}
 
 
+def test_what_a_view_cannot_hold_is_exact_in_list_as_in_show(tmp_path: Path) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("plain", answer("a"), version="2")
+        tape.run("a\ud83d\0b", answer("c\0"), version="1\0x")
+    told = as_json("list", "--content", db=tmp_path / "t.db")
+    odd, usual = told["rows"]
+    assert (odd["question"], odd["answer"], odd["version"]) == ("a\ufffd\0b", "c\0", "1\0x")
+    assert (usual["question"], usual["answer"], usual["version"]) == ("plain", "a", "2")
+    assert told["replaced"] == 1
+    assert as_json("show", db=tmp_path / "t.db")["run"] == odd
+    assert "replaced" not in as_json("list", db=tmp_path / "t.db")
+    assert "version 1␀x" in printed("show", db=tmp_path / "t.db")
+
+
 def test_the_store_is_named_by_option_or_environment_and_the_next_command_finds_it(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +161,7 @@ def test_a_store_without_runs_says_how_to_record_one_and_a_filter_without_hits_d
 @pytest.mark.parametrize(
     "arguments",
     [["--status", "odd"], ["--since", "soon"], ["--until", "soon"], ["--tz", "Nowhere"], ["-n", "0"], ["--meta", "user"],
-     ["--sort", "odd"], ["--odd"], ["odd"], ["--min-steps", "x"], ["--since", "9" * 5000 + "h"]],
+     ["--sort", "odd"], ["--odd"], ["odd"], ["--min-steps", "x"], ["--min-cost", "nan"], ["--since", "9" * 5000 + "h"]],
 )  # fmt: skip
 def test_wrong_usage_is_told_with_exit_code_2(db: Path, arguments: list[str]) -> None:
     result = invoke("list", *arguments, db=db)
@@ -231,6 +245,36 @@ def test_a_reader_that_leaves_early_is_met_with_silence(big: Path, command: str,
 @pytest.mark.parametrize("command", PRINTERS)
 def test_a_reader_that_leaves_early_is_no_error(big: Path, command: str) -> None:
     assert in_shell(f"VIEWER {command} | head -c 100; exit ${{PIPESTATUS[0]}}", big).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs that differ, one of which is not as it was written; each call cost a dollar."""
+    path = tmp_path_factory.mktemp("spoiled") / "traces.db"
+    with recording(path) as tape:
+        tape.run("one", answer("x"))
+        tape.run("two", answer("y " * 50_000))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update span set cost=1000000000, price='own'")
+        connection.execute("update body set text='z' where text='x'")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("cost --since 2025-01-01 --fail-over 0.001", 3),
+        ("cost --since 2025-01-01 --fail-over 9 --json", 0),
+        ("diff last last~1", 3),
+        ("diff last last --json", 0),
+        ("replay last last~1", 3),
+        ("check --hashes", 1),
+    ],
+)
+def test_a_reader_that_leaves_early_does_not_make_a_verdict_fine(spoiled: Path, command: str, code: int) -> None:
+    for reader in ("true", "head -c 1", "cat"):
+        done = in_shell(f"VIEWER {command} | {reader} > /dev/null; exit ${{PIPESTATUS[0]}}", spoiled)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False)
 
 
 def test_in_a_pipe_nothing_is_cut_to_a_width(big: Path) -> None:

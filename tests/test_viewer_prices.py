@@ -309,3 +309,7 @@ def test_calls_that_are_still_open_are_left(db: Path) -> None:
 
 def test_help_says_what_it_does() -> None:
     assert "A price that a call has is never changed." in " ".join(printed("--help").split())
+
+
+def test_a_day_long_ago_is_written_with_all_digits_of_its_year() -> None:
+    assert printed("o3", "--on", "0001-01-01", "--tz", "UTC").splitlines()[0] == "o3, 0001-01-01 00:00 UTC"

@@ -108,6 +108,7 @@ def test_several_runs_are_one_table(project: Path) -> None:
     assert lines[0].split() == ["run", "outcome", "differs", "what", "question"]
     assert [line.split()[1] for line in lines[1:4]] == ["exact"] * 3
     assert lines[4] == "3 runs: 3 exact"
+    assert lines[5] == f"next: viewer test {lines[1].split()[0]} -o tests"
     lines = told("replay", "--since", "2020-01-01", "--agent", "bot:support", code=3).splitlines()
     assert [line.split()[1:3] for line in lines[1:4]] == [
         ["exact", "Good?"],
@@ -115,6 +116,7 @@ def test_several_runs_are_one_table(project: Path) -> None:
         ["exact", "Bad?"],
     ]
     assert lines[4] == "3 runs: 2 exact, 1 diverged"
+    assert lines[5] == f"next: viewer replay {lines[2].split()[0]} --agent bot:support"
 
 
 def test_filters_choose_and_none_is_told(project: Path) -> None:

@@ -199,8 +199,40 @@ def test_an_interrupted_run_shows_its_finished_steps_and_the_open_call_with_its_
     assert '└─ 2.1 die(word="now") ' in "\n".join(lines)
     assert "     → open when the process ended" in lines
     assert "     → 10 chars  seen first" in lines
+    assert lines[1] == "  2 steps, 2 tool calls (1 open), 14 tokens in, 6 out, cost nothing"
     assert lines[-3] == "no answer: the process ended in the middle of the run"
     assert next(line for line in lines if "die(" in line).endswith("▶     open")
+
+
+@pytest.mark.parametrize(
+    ("responses", "counts"),
+    [
+        ([OSError("no route")], "  1 step, 0 tool calls, ? tokens in, ? out, cost nothing"),
+        ([answer("a", prompt_tokens=5)], "  1 step, 0 tool calls, 5 tokens in, ? out, cost nothing"),
+        (
+            [calls(("read_doc", {"path": "a.md"})), answer("a", input=5, cached=4, output=1)],
+            "  2 steps, 1 tool call, 105 tokens in, 21 out, ≥4 cached, cost nothing",
+        ),
+    ],
+)
+def test_the_counts_are_of_what_is_shown_and_only_what_is_a_lower_bound_is_marked(
+    tmp_path: Path, responses: list[Any], counts: str
+) -> None:
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("q", *responses)
+    assert lines_of(db=tmp_path / "t.db")[1] == counts
+
+
+@pytest.mark.parametrize("arguments", [["--full"], ["last:1"], ["last:1.1"]])
+def test_where_nothing_is_shortened_texts_keep_their_lines(tmp_path: Path, arguments: list[str]) -> None:
+    look = calls(("read_doc", {}), content="I look.\r\n\n  Twice.")
+    look["tool_calls"][0]["arguments"] = '{"path":\n  "a.md"}'
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("What is\n  this?", look, answer("That."))
+    text = "\n".join(lines_of(*arguments, db=tmp_path / "t.db"))
+    assert ("question What is\n    this?" if arguments == ["--full"] else "question What is this?") in text
+    assert "│  I look.\n│\n│    Twice.\n" in text
+    assert '     arguments  {"path":\n       "a.md"}\n' in text
 
 
 def test_a_run_that_a_tool_started_is_shown_under_its_call(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from tests.runs import (
     as_json,
     calls,
     invoke,
+    on_terminal,
+    plain,
     printed,
     record_interrupted,
     record_sample,
@@ -46,6 +48,19 @@ def test_rows_are_a_table_and_their_number_goes_to_stderr(db: Path) -> None:
         "grep_docs            15          0",
     ]
     assert (result.exit_code, result.stderr) == (0, "3 rows\n")
+
+
+def test_on_a_terminal_the_columns_beyond_its_edge_are_named(db: Path) -> None:
+    query = "select 'a' one, printf('%30s', 'x') two, null three, 'b' four union all select 'c', '', null, null"
+    lines = on_terminal("sql", query, db=db, columns=36).splitlines()
+    assert [plain(line) for line in lines] == [
+        "one  two                             three  four"[:35] + "…",
+        "a    " + " " * 29 + "x…",
+        "c",
+        "viewer: beyond the edge: three, four; a pipe or --json shows all",
+        "2 rows",
+    ]
+    assert plain(on_terminal("sql", query, db=db, columns=80)).splitlines()[-1] == "2 rows"
 
 
 def test_no_rows_print_nothing(db: Path) -> None:

@@ -74,7 +74,7 @@ def where(wanted: Filter) -> tuple[str, list[Any]]:
     for tag in wanted.tags:
         add("run_id in (select run_id from annotation where kind='tag' and value = ?)", tag)
     for key, value in wanted.metadata.items():
-        text = "case m.type when 'true' then 'true' when 'false' then 'false' else cast(m.value as text) end"
+        text = "case m.type when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else cast(m.value as text) end"
         add(f"exists (select 1 from json_each(metadata) m where m.key = ? and {text} = ?)", key, value)  # noqa: S608
     if wanted.error:
         add(

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent.canonical import to_json
 from agent.messages import ToolCall
+from agent.terminal import harmless_json
 from agent.values import Response
 from tracing.recording import Recording
 
@@ -26,8 +27,8 @@ def script_of(recording: Recording) -> Iterator[dict[str, Any]]:
 
 
 def script_text(recording: Recording) -> str:
-    """The script as a file's text: one response per line."""
-    return "".join(f"{to_json(response)}\n" for response in script_of(recording))
+    """The script as a file's text: one response per line, exact and safe to print."""
+    return "".join(f"{harmless_json(to_json(response))}\n" for response in script_of(recording))
 
 
 def _response(response: Response, step: int) -> dict[str, Any]:

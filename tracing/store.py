@@ -87,34 +87,45 @@ class Store(Reader):
 
     def runs(self, wanted: Filter = Filter(), *, sort: str = "time", limit: int | None = None) -> tuple[list[Row], int]:
         """The runs, newest or largest first, and how many there are in all. A row has the columns of the `runs`
-        view and `alive`; a running run whose process is gone has the status "interrupted"."""
+        view and `alive`; a running run whose process is gone has the status "interrupted". Question, answer and version
+        are exactly as they were."""
         clause, values = where(wanted)
         limit = None if limit is None else min(limit, LARGEST)
         open_only = {"running", "interrupted"} & set(wanted.status)
         query = f"select * from runs {clause} order by {SORTS[sort]}"  # noqa: S608
         if open_only:  # whether an open run still runs is known here, not in SQL
             rows = [row for row in map(self._judged, self.rows(query, values)) if row["status"] in wanted.status]
-            return rows[:limit], len(rows)
+            return self._exactly(rows[:limit]), len(rows)
         total = self.value(f"select count(*) from runs {clause}", values)  # noqa: S608
         if limit is not None:
             query += f" limit {limit}"
-        return [self._judged(row) for row in self.rows(query, values)], total
+        return self._exactly([self._judged(row) for row in self.rows(query, values)]), total
 
     def count(self) -> int:
         """How many runs the store holds."""
         return int(self.value("select count(*) from run"))
 
     def run(self, run_id: str) -> Row:
-        """One run, as `runs` has it, question and answer exactly as they were. Raises NoSuchRun."""
+        """One run, as `runs` gives it. Raises NoSuchRun."""
         rows = self.rows("select * from runs where run_id=?", (run_id,))
         if not rows:
             raise NoSuchRun(f"there is no run {run_id} (see: viewer list)")
+        return self._exactly([self._judged(rows[0])])[0]
+
+    def _exactly(self, rows: list[Row]) -> list[Row]:
+        """The runs with the texts that the view cannot hold: it has no lone surrogate, and cuts a version at its NUL."""
         query = (
-            "select q.raw question, a.raw answer from run r join body q on q.id=r.question "
-            "left join body a on a.id=r.answer where r.run_id=?"
+            "select r.run_id, q.raw question, a.raw answer, case when json_valid(r.attrs) then r.attrs end attrs "
+            "from run r join body q on q.id=r.question left join body a on a.id=r.answer "
+            "where r.run_id in (select value from json_each(?)) "
+            "and (q.raw is not null or a.raw is not null or instr(r.attrs,'\\u0000'))"
         )
-        exact = {key: _exact(rows[0][key], raw) for key, raw in self.rows(query, (run_id,))[0].items()}
-        return {**self._judged(rows[0]), **exact}
+        odd = {row["run_id"]: row for row in self.rows(query, (json.dumps([row["run_id"] for row in rows]),))}
+        for row in rows:
+            if exact := odd.get(row["run_id"]):
+                row.update({key: _exact(row[key], exact[key]) for key in ("question", "answer")})
+                row["version"] = json.loads(exact["attrs"] or "{}").get("version")
+        return rows
 
     def _judged(self, row: Row) -> Row:
         alive = self._alive(row["run_id"]) if row["status"] == "running" else False

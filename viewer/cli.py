@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.command_line import Commands, run
-from agent.terminal import json_text
+from agent.terminal import json_text, visible
 from tracing.reference import parse_reference
 from viewer.commands.bundles import check, export, import_
 from viewer.commands.cost import cost
@@ -128,7 +128,9 @@ def show(
 @cli.command()
 @db_option
 @click.argument("run", metavar="[RUN:STEP]", default="last")
-@click.option("--diff", metavar="STEP2", help="What changed between the two steps: a step, or RUN:STEP.")
+@click.option(
+    "--diff", metavar="STEP2", help="What changed from this step to that one: a step, e.g. --diff 2, or RUN:STEP."
+)
 @json_option
 @click.pass_context
 def context(context: click.Context, run: str, diff: str | None, as_json: bool, db: str | None) -> None:
@@ -142,9 +144,9 @@ def context(context: click.Context, run: str, diff: str | None, as_json: bool, d
         cut = contexts.cuts(request.messages, store.tool_calls(run_id))
         place = f"{store.short(run_id)}:{step}"
         if diff is None:
-            title = (
-                f"what the model read before step {step} of run {store.short(run_id)}: {len(request.messages)} messages"
-            )
+            count = len(request.messages)
+            size = f"{count} message{'s' if count != 1 else ''}"
+            title = f"what the model read before step {step} of run {store.short(run_id)}: {size}"
             command = f"viewer show {place}{where(context, db)}"
             if as_json:
                 found = {"schema": 1, "run_id": run_id, "step": step, "messages": request.messages, "hashes": request.hashes,
@@ -207,8 +209,9 @@ def sql(context: click.Context, query: str, as_json: bool, db: str | None) -> No
         if rows:
             right = frozenset(at for at, value in enumerate(rows[0].values()) if isinstance(value, int | float))
             table = [[("" if value is None else str(value), "") for value in row.values()] for row in rows]
-            if not Screen().table(list(rows[0]), table, right):
-                click.echo("viewer: some columns are beyond the edge; a pipe or --json shows all", err=True)
+            if beyond := Screen().table(list(rows[0]), table, right):
+                names = visible(", ".join(beyond)).replace("\n", " ")
+                click.echo(f"viewer: beyond the edge: {names}; a pipe or --json shows all", err=True)
         click.echo(f"{len(rows)} row{'s' if len(rows) != 1 else ''}", err=True)
 
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -114,6 +115,8 @@ def filter_of(*, tz: str | None = None, **given: Any) -> "Filter":
         if not equals:
             raise click.UsageError(f"--meta takes KEY=VALUE, not {pair!r}")
         pairs[key] = value
+    if isnan(given.get("min_cost") or 0):
+        raise click.UsageError("--min-cost takes an amount of dollars, e.g. 0.05, not 'nan'")
     now, where = datetime.now(UTC), zone(tz)
     kept: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     for name in ("since", "until"):

@@ -95,25 +95,31 @@ class Screen:
             for row in wrapped([(inner, "")], max(self.width - len(before), NARROWEST)):
                 self.line((before, ""), *row)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()) -> bool:
-        """Columns as wide as what they hold; the last one is shortened on a terminal. False when some column is beyond
-        its edge."""
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()
+    ) -> list[str]:
+        """Columns as wide as what they hold; the last one is shortened on a terminal. The heads of those that do not fit
+        before its edge."""
         cells = [[_flat(words) for words, _ in row] for row in rows]
         widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
-        last = len(heads) - 1
         if self.width is None:
             widths = [min(width, _PADDED) for width in widths]  # in a pipe nothing is cut, and little is padded
         for row, styles in [(list(heads), ["dim"] * len(heads))] + [
             (cells[number], [style for _, style in row]) for number, row in enumerate(rows)
         ]:
             parts = []
-            for column, (words, style) in enumerate(zip(row, styles, strict=True)):
+            last = max((column for column, words in enumerate(row) if words), default=0)  # no blanks at a line's end
+            for column, (words, style) in enumerate(zip(row[: last + 1], styles, strict=False)):
                 gap = "" if column == last else "  "
                 room = " " * max(widths[column] - cell_len(words), 0)
                 padded = room + words if column in right else words if column == last else words + room
                 parts.append((padded + gap, style))
             self.line(*parts, shorten=True)
-        return self.width is None or sum(widths[:-1]) + 2 * last < self.width
+        if self.width is None:
+            return []
+        ends = [sum(widths[:column]) + 2 * column + width for column, width in enumerate(widths)]
+        ends[-1] -= widths[-1] - 1  # shortened, it needs one cell
+        return [head for head, end in zip(heads, ends, strict=True) if end > self.width]
 
 
 def _flat(words: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.messages import Message
 from agent.observing import shown_chars
-from agent.terminal import call_text, one_line
+from agent.terminal import call_text, one_line, visible
 from tracing.reader import Row
 from tracing.store import Request, Store
 from viewer.contexts import ContextDiff, Cut
@@ -87,11 +87,11 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
         parts.append((f" ({run['stop']})", "stopped"))
     parts.append((f"  {run['agent']} · {run['model']}  {local(run['started_at'], where)}  {_length(run)}", ""))
     screen.line(*parts, shorten=True)
-    partial = bool(run["unreported_calls"])
-    tokens = f"{number(run['input_tokens'], at_least=partial)} tokens in, {number(run['output_tokens'], at_least=partial)} out"
+    tokens = f"{_tokens(tree, 'input_tokens')} tokens in, {_tokens(tree, 'output_tokens')} out"
     if run["cached_tokens"]:
-        tokens += f", {number(run['cached_tokens'])} cached"
-    counts = f"{_count(run['steps'], 'step')}, {_count(run['tool_calls'], 'tool call')}"
+        tokens += f", {_tokens(tree, 'cached_tokens')} cached"
+    calls = [call for one in tree.steps for call in one.calls]
+    counts = f"{_counted(tree.steps, 'step')}, {_counted(calls, 'tool call')}"
     screen.line((f"  {counts}, {tokens}, {_cost(tree)}", "dim"))
     labels = [
         f"{name} {value}"
@@ -107,8 +107,19 @@ def _head(screen: Screen, tree: Tree, where: tzinfo, *, full: bool) -> None:
         screen.line(("  " + "   ".join(labels), "dim"), shorten=True)
     screen.line((f"  run id {run['run_id']}", "dim"))
     screen.line()
-    screen.line(("question ", "head"), (run["question"] if full else one_line(run["question"], 400), ""))
+    _lines(screen, ("question ", "head"), run["question"] if full else one_line(run["question"], 400), indent="  ")
     screen.line()
+
+
+def _counted(found: Sequence[Step | Call], noun: str) -> str:
+    """How many are shown; the record's own numbers are of those that came to an end."""
+    left = sum(one.timing.end is None for one in found)
+    return _count(len(found), noun) + (f" ({left} open)" if left else "")
+
+
+def _tokens(tree: Tree, name: str) -> str:
+    answered = [step.row[name] for step in tree.steps if step.message is not None]
+    return number(tree.run[name], at_least=None in answered)
 
 
 def _cost(tree: Tree) -> str:
@@ -139,9 +150,10 @@ def _step(screen: Screen, tree: Tree, step: Step, *, full: bool, call: int | Non
     _row(screen, tree, (f"step {step.number}  {model}: ", "head"), said, step.timing, row["duration_ms"])
     text = None if step.message is None else Message.from_dict(step.message).content  # of a content of parts, its text
     if text and step.calls:
-        screen.line(
-            ("│  ", "dim"), (text if full or detailed else one_line(text, 200), ""), shorten=not (full or detailed)
-        )
+        if full or detailed:
+            _lines(screen, ("│  ", "dim"), text, indent="│  ")
+        else:
+            screen.line(("│  ", "dim"), (one_line(text, 200), ""), shorten=True)
     shown = [one for one in step.calls if call is None or one.row["call"] == call]
     for position, one in enumerate(shown):
         _call(screen, tree, one, last=position == len(shown) - 1, full=full, detailed=detailed)
@@ -159,7 +171,7 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
     elif row["result_chars"] is not None:
         size = (f"{row['result_chars']:,} chars  ", "dim")
     if full or detailed:
-        screen.line((f"{below}  arguments  {row['arguments']}", "dim"))
+        _lines(screen, (f"{below}  arguments  ", "dim"), row["arguments"], indent=f"{below}  ", style="dim")
     if row["result"] is None:
         gone = tree.run["alive"] is False
         reason = row["error"] or ("open when the process ended" if gone else "running")
@@ -186,6 +198,14 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
                 child["status"],
             )
         )
+
+
+def _lines(screen: Screen, label: Part, words: str, *, indent: str, style: str = "") -> None:
+    """A text with all of its lines, the first of them beside its label."""
+    first, _, rest = visible(words).partition("\n")
+    screen.line(label, (first, style))
+    if rest:
+        screen.text(rest, style, indent=indent)
 
 
 def _row(screen: Screen, tree: Tree, label: Part, said: Part, timing: Timing, took: float | None) -> None:
@@ -248,7 +268,8 @@ def show_context(screen: Screen, request: Request, cut: Mapping[int, Cut], title
 def show_diff(screen: Screen, change: ContextDiff, title: str) -> None:
     screen.line((title, "head"))
     if change.same:
-        screen.line((f"messages 1 to {change.same} are the same", "dim"))
+        same = "message 1 is" if change.same == 1 else f"messages 1 to {change.same} are"
+        screen.line((f"{same} the same", "dim"))
     marks = {"added": ("+ ", "answered"), "dropped": ("- ", "failed"), "changed": ("~ ", "stopped")}
     for one in change.changes:
         mark, style = marks[one.kind]

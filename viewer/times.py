@@ -38,11 +38,16 @@ def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def clock(when: datetime, to: str = "minutes") -> str:
+    """`2026-11-24 14:00`, without its zone; `strftime` writes the year 1 as `1`."""
+    return when.replace(tzinfo=None).isoformat(" ", timespec=to)
+
+
 def local(text: str | None, where: tzinfo) -> str:
     """UTC ISO 8601 text as local time, to the second; "" for none."""
     if not text:
         return ""
-    return datetime.fromisoformat(text).astimezone(where).strftime("%Y-%m-%d %H:%M:%S")
+    return clock(datetime.fromisoformat(text).astimezone(where), "seconds")
 
 
 def _moment(text: str, now: datetime, where: tzinfo) -> datetime:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agent.command_line import outcome
 from agent.terminal import json_text, visible
 from viewer.objects import list_of
-from viewer.options import db_option, failure, find_run, json_option, opened, path_of, where
+from viewer.options import db_option, failure, find_whole_run, json_option, opened, path_of, where
 
 if TYPE_CHECKING:
     from tracing.checking import Finding, Looked
@@ -36,7 +37,7 @@ def export(context: click.Context, runs: tuple[str, ...], output: str, all_: boo
     if runs and all_:
         raise click.UsageError("give runs, or --all, not both")
     with opened(context, db) as store:
-        ids = _all_ids(store) if all_ else [_whole_run(store, run) for run in runs or ("last",)]
+        ids = _all_ids(store) if all_ else [find_whole_run(store, run) for run in runs or ("last",)]
         if output == STDIO:
             stdout, size, count = sys.stdout.buffer, 0, len(set(ids))
             with store.tuples() as connection:
@@ -91,13 +92,13 @@ def check(context: click.Context, hashes: bool, as_json: bool, db: str | None) -
     with opened(context, db) as store:
         found, looked = find(store, hashes=hashes), looked_at(store)
     faults = sum(finding.is_fault for finding in found)
+    outcome(1 if faults else 0)
     if as_json:
         rows = [{"place": one.place, "what": one.what, "is_fault": one.is_fault} for one in found]
         counts = {"hashes": hashes, "runs": looked.runs, "texts": looked.texts, "messages": looked.messages}
         click.echo(json_text({**list_of(rows, len(rows)), "faults": faults, **counts}))
     else:
         _show(found, looked, faults, hashes)
-    sys.exit(1 if faults else 0)
 
 
 def _show(found: "list[Finding]", looked: "Looked", faults: int, hashes: bool) -> None:
@@ -117,13 +118,6 @@ def _show(found: "list[Finding]", looked: "Looked", faults: int, hashes: bool) -
 def _all_ids(store: "Store") -> list[str]:
     with store.tuples() as connection:
         return [run_id for (run_id,) in connection.execute("select run_id from run")]
-
-
-def _whole_run(store: "Store", text: str) -> str:
-    reference, run_id = find_run(store, text)
-    if reference.step is not None:
-        raise failure(f"a bundle holds whole runs: give {store.short(run_id)} without its step")
-    return run_id
 
 
 def _may_replace(path: Path, store: str, force: bool) -> None:

@@ -5,14 +5,13 @@ Exit codes: 0, or 3 where `--fail-over` finds that too much was spent.
 
 import re
 import shlex
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent.command_line import tell
+from agent.command_line import outcome, tell
 from agent.terminal import json_text
 from viewer.options import db_option, failure, json_option, opened, tz_option, where
 
@@ -97,9 +96,11 @@ def cost(
             chosen = kinds or (KINDS if "kind" in groups else SPENT_HERE)
             never_ended = unended(connection, begin, to)
             report = report_of(groups, [one.keys for one in cut], spent, chosen)
+        judged = None if most is None else verdict(report.total, most, strict=strict)
+        outcome(EXIT_OVER if judged and (judged.fails or (strict and never_ended)) else 0)
         rows = report.rows[:count]
         names = {"agent": agent, "model": model, "session": session}
-        filters = [(name, value) for name, value in names.items() if value] + [("tag", tag) for tag in tags]
+        filters = [(name, value) for name, value in names.items() if value is not None] + [("tag", tag) for tag in tags]
         day = str(_datetime(begin).astimezone(zone).date())
         following = _next(store, report, since or day, until, tz, filters) + where(context, db)
         if as_csv:
@@ -110,23 +111,19 @@ def cost(
             told = _as_object(report, rows, (begin, to), zone, following)
             click.echo(_EXACT.sub(r"\1\2", json_text(told)))
         else:
-            bars = _bars(zone, units, groups, (begin, to), (first, last)) if chart else None
+            drawn = begin if since is not None else max(begin, first)
+            bars = _bars(zone, units, groups, (drawn, to), (first, last)) if chart and rows else None
             title = f"cost by {', '.join(groups)}: {_period(begin, to, zone, is_open=end is None)}, {zone}"
             named = (*filters, *(("kind", kind) for kind in kinds))
-            title += "".join(f", {name} {value}" for name, value in named)
+            title += "".join(f", {name} {value}" if value else f', {name} ""' for name, value in named)
             _print(store, report, rows, bars, title, following)
             if found is not None and not cut:
                 dates = [str(_datetime(edge).astimezone(zone).date()) for edge in found]
                 tell(f"viewer: the calls of this store are from {dates[0]} to {dates[1]}: add --since {dates[0]}")
     if never_ended:
         tell(f"viewer: {never_ended} call{'s' if never_ended != 1 else ''} never ended, or not yet: in no sum")
-    if most is not None:
-        if strict and never_ended:
-            sys.exit(EXIT_OVER)
-        judged = verdict(report.total, most, strict=strict)
-        if judged.words:
-            tell(f"viewer: {judged.words}")
-        sys.exit(EXIT_OVER if judged.fails else 0)
+    if judged and judged.words:
+        tell(f"viewer: {judged.words}")
 
 
 def _groups(by: str) -> list[str]:
@@ -174,14 +171,22 @@ def _range(since: str | None, until: str | None, zone: tzinfo) -> tuple[int, int
 
     now = datetime.now(UTC)
     end = None if until is None else _nanoseconds(moment(until, now, zone))
-    if since is not None:
-        return _nanoseconds(moment(since, now, zone)), end
-    last = now if end is None else _datetime(end - 1)
     try:
-        day = last.astimezone(zone).date() - timedelta(days=DAYS - 1)
+        if since is None:
+            last = (now if end is None else _datetime(end - 1)).astimezone(zone).date()
+            begin = datetime.combine(last - timedelta(days=DAYS - 1), time.min, zone).astimezone(UTC).isoformat()
+        else:
+            begin = moment(since, now, zone)
+        start = _nanoseconds(begin)
+        for edge in (start, end or start):
+            _datetime(edge).astimezone(zone)  # as it will be shown
     except OverflowError as error:
-        raise BadTime(f"the {DAYS} days before {until} begin before the year 1: add --since") from error
-    return _nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).isoformat()), end
+        raise BadTime(
+            f"the range is not within the years 1 to 9999 of {zone}: give other --since and --until"
+        ) from error
+    if end is not None and start >= end:
+        raise BadTime(f"nothing is between --since {since} and --until {until}: the second must be the later one")
+    return start, end
 
 
 def _nanoseconds(text: str) -> int:
@@ -194,10 +199,12 @@ def _datetime(nanoseconds: int) -> datetime:
 
 def _period(begin: int, end: int, zone: tzinfo, *, is_open: bool) -> str:
     """Whole days as dates, the last one included; else the moments. What is open ends with the day of the last call."""
+    from viewer.times import clock
+
     first, last = (_datetime(edge).astimezone(zone) for edge in (begin, end))
     if first.time() == time.min and (is_open or last.time() == time.min):
         return f"{first.date()} to {_datetime(end - 1).astimezone(zone).date()}"
-    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+    return f"{clock(first)} to {clock(last)}"
 
 
 def _next(

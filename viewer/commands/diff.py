@@ -1,10 +1,10 @@
 """`viewer diff A B`: two recorded runs beside each other. Exit code 0 where they are the same, 3 where they differ."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from agent.command_line import outcome
 from agent.terminal import json_text
 from viewer.options import db_option, failure, find_run, json_option, opened, tz_option, where
 
@@ -39,6 +39,7 @@ def diff(
 
         one, other = (_recorded(store, *find_run(store, text)) for text in (a, b))
         change = diff_runs(one, other)
+        outcome(0 if change.same else EXIT_DIFFERENT)
         short = Pair(*(store.short(run.recording.run_id) for run in (one, other)))
         following = [f"{command}{where(context, db)}" for command in next_commands(change, short.a, short.b)]
         if as_json:
@@ -53,7 +54,6 @@ def diff(
             screen = Screen()
             show_run_diff(screen, change, Pair(one.run, other.run), short, zone(tz), full=full)
             screen.line((f"next: {following[0]}", "next"))
-    sys.exit(0 if change.same else EXIT_DIFFERENT)
 
 
 def next_commands(change: "RunDiff", a: str, b: str) -> list[str]:

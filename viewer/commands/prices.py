@@ -88,10 +88,11 @@ def _explain(found: "Explained", *, as_json: bool) -> None:
         click.echo(json_text({**explained_as_json(found), "next": following}))
         return
     from viewer.render import Part, Screen
+    from viewer.times import clock
 
     screen = Screen()
     at = f" at {found.provider}" if found.provider else ""
-    screen.line((found.name, "head"), (f"{at}, {found.when:%Y-%m-%d %H:%M} UTC", "dim"))
+    screen.line((found.name, "head"), (f"{at}, {clock(found.when)} UTC", "dim"))
     screen.line(
         ("  price  ", "dim"), (found.price if is_known else f"unknown ({found.price})", "" if is_known else "cut")
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent.command_line import outcome
 from agent.terminal import json_text, one_line
 from viewer.commands.running import (
     EXIT_DIVERGED,
@@ -121,14 +122,14 @@ def replay(
                 reports.append((report, row))
         except BadPattern as error:
             raise failure(str(error), EXIT_USAGE) from error
+        ends = {report.outcome for report, _ in reports}
+        outcome(EXIT_DIVERGED if "diverged" in ends else EXIT_NOT_REPLAYABLE if "not_replayable" in ends else 0)
         again = _again(agent_name, tools, times, model, ignore)
         place = where(context, db)
         _print(
             store, reports, is_one=not _is_batch(runs, given), as_json=as_json, full=full, again=again,
             agent=agent_name, where_=place,
         )  # fmt: skip
-    outcomes = {report.outcome for report, _ in reports}
-    sys.exit(EXIT_DIVERGED if "diverged" in outcomes else EXIT_NOT_REPLAYABLE if "not_replayable" in outcomes else 0)
 
 
 def _is_batch(runs: tuple[str, ...], given: dict[str, Any]) -> bool:
@@ -188,7 +189,9 @@ def _print(
     _table(screen, store, reports)
     order = ("diverged", "not_replayable", "exact")
     worst = min(range(len(reports)), key=lambda at: order.index(reports[at][0].outcome))
-    screen.line((f"next: viewer replay {store.short(reports[worst][0].run_id)}{again}{where_}", "next"))
+    report, best = reports[worst][0], following[worst][0]
+    command = best if report.is_exact else f"viewer replay {store.short(report.run_id)}{again}{where_}"
+    screen.line((f"next: {command}", "next"))
 
 
 def _table(screen: Any, store: "Store", reports: "list[tuple[Report, Row]]") -> None:

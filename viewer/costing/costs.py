@@ -64,11 +64,10 @@ class Figure:
 
 
 def figures(sums: Sums) -> dict[str, Figure]:
-    """Tokens and cost, by name. `fresh` is the input that was reported neither as read from a cache nor as written."""
-    fresh = sums.input - sums.cached - sums.cache_write  # not cut at 0, or rows would not add up to the total
+    """Tokens and cost, by name."""
     given = (
         ("input_tokens", sums.input, sums.unreported),
-        ("fresh_tokens", fresh, sums.unreported),
+        ("fresh_tokens", sums.fresh, sums.fresh_unknown),
         ("cached_tokens", sums.cached, sums.cached_unknown),
         ("cache_write_tokens", sums.cache_write, sums.cache_write_unknown),
         ("output_tokens", sums.output, sums.unreported),
