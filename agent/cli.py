@@ -180,6 +180,7 @@ class Turn:
     def perform(self, work: "Coroutine[Any, Any, Result]") -> int:
         """Waits for a run, prints what came of it, and returns the exit code."""
         from agent.errors import ModelError
+        from agent.sync import run_loop
         from agent.values import Result
 
         options, failure = self._options, None
@@ -187,7 +188,7 @@ class Turn:
         try:
             # stdout is the answer: what a tool prints goes where the steps go.
             with contextlib.nullcontext() if self.is_demo else contextlib.redirect_stdout(sys.stderr):
-                result = asyncio.run(interrupt.watch(work))
+                result = run_loop(interrupt.watch(work))
         except ModelError as error:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):

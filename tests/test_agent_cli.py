@@ -103,10 +103,12 @@ def test_a_script_can_be_the_model(db: Path) -> None:
 
 
 MINE = """
+import os
 from agent import Agent, ScriptedModel, Toolbox, tool
 @tool
 def add(a: int, b: int) -> int:
     print("noise")
+    os.system("echo from-child")
     return a + b
 asked = {"tool_calls": [{"name": "add", "arguments": {"a": 3, "b": 4}}]}
 sums = Agent(name="sums", model=ScriptedModel([asked, "7"]), tools=Toolbox([add]))
@@ -118,7 +120,7 @@ def test_a_users_own_agent_is_found_in_the_current_folder(db: Path) -> None:
     db.with_name("mine.py").write_text(MINE)
     code, out, err = finish(spawn([sys.executable, "-m", "agent", "ask", "3+4", "--agent", "mine:sums"], db.parent))
     assert (code, out) == (0, "7\n")
-    assert "noise" in err
+    assert {"noise", "from-child"} <= set(err.splitlines())
     assert rows(db, "select agent, answer from runs") == [("sums", "7")]
 
 
