@@ -215,8 +215,12 @@ class Turn:
             click.echo(("\nanswer:\n" if self.is_demo else "") + visible(result.answer))
         if failure is not None:
             tell(f"agent: {visible(failure)}")
-        elif result.answer is None and not options.json:
+        elif options.json:
+            pass
+        elif result.answer is None:
             tell(f"agent: no answer: stopped by {visible(why(result))}")
+        elif result.finish == "length":
+            tell("agent: note: the answer was cut at the model's output limit")
         self.say(f"\n{result.stop} after {spent(result.stats)}")
         self.say(f"see it: {next_command('last' if self.is_demo else result.run_id or 'last', options.db)}")
 

@@ -206,8 +206,11 @@ def _ending(last: Response) -> tuple[Stop, str | None]:
         return "content_filter", last.message.content or None
     if not last.message.content and last.message.refusal:
         return "refused", None
+    if not last.message.content and last.finish == "length":
+        return "output_limit", None
     return "answered", last.message.content or ""
 
 
 def _result(progress: Progress, end: End) -> Result:
-    return Result(answer=end.answer, stop=end.stop, stats=progress.totals, messages=progress.messages)
+    finish = None if progress.last is None else progress.last.finish
+    return Result(answer=end.answer, stop=end.stop, stats=progress.totals, messages=progress.messages, finish=finish)

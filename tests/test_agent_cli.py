@@ -102,6 +102,24 @@ def test_a_script_can_be_the_model(db: Path) -> None:
     assert 'model: script:s.jsonl\n[step 1] count_lines(path="index.md") → index.md has' in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "code", "answer", "said"),
+    [
+        ("half an ans", 0, "half an ans", "agent: note: the answer was cut at the model's output limit"),
+        ("", 3, None, "agent: no answer: stopped by the model's output limit, used up before the answer began"),
+    ],
+)
+def test_an_answer_that_was_cut_at_the_output_limit_is_told(
+    db: Path, content: str, code: int, answer: str | None, said: str
+) -> None:
+    db.with_name("s.jsonl").write_text(json.dumps({"content": content, "finish_reason": "length"}))
+    result = agent("ask", "q", "--model", "script:s.jsonl", "--quiet")
+    assert (result.exit_code, result.stdout) == (code, "" if answer is None else f"{answer}\n")
+    assert said in result.stderr
+    found = json.loads(agent("ask", "q", "--model", "script:s.jsonl", "--json").stdout)
+    assert (found["answer"], found["finish_reason"]) == (answer, "length")
+
+
 MINE = """
 import os
 from agent import Agent, ScriptedModel, Toolbox, tool

@@ -57,6 +57,8 @@ def calls(*arguments: dict[str, Any]) -> dict[str, Any]:
         (Progress(messages=ASKED, last=answer(content="42")), "max_steps", End("answered", "42")),
         (Progress(messages=ASKED, last=answer(content="42", finish="tool_calls")), None, End("answered", "42")),
         (Progress(messages=ASKED, last=answer(finish="content_filter")), None, End("content_filter", None)),
+        (Progress(messages=ASKED, last=answer(content="", finish="length")), None, End("output_limit", None)),
+        (Progress(messages=ASKED, last=answer(content="4", finish="length")), None, End("answered", "4")),
         (Progress(messages=ASKED, last=answer(calls=(CALL,))), "max_steps", End("max_steps")),
         (Progress(messages=ASKED), "time_limit", End("time_limit")),
     ],

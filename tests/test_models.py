@@ -124,6 +124,10 @@ def test_a_function_gets_the_schemas_where_it_takes_them(model: Any, answer: str
         ({"error": {"message": "busy", "code": 502}}, "the provider answered with an error: busy"),
         ({"choices": None, "error": {"message": "busy"}}, "the provider answered with an error: busy"),
         ({"choices": []}, "the completion has no choices"),
+        (
+            {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"message": "overloaded"}}]},
+            "the provider answered with an error: overloaded",
+        ),
         ({}, "the model's answer holds no message"),
         (7, "a model must return a message with content or tool_calls, not int"),
         (None, "a model must return a message with content or tool_calls, not NoneType"),

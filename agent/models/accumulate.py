@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.canonical import to_json
+from agent.models.wire import error_in
 
 
 class Accumulator:
@@ -33,7 +34,7 @@ class Accumulator:
         self.usage = chunk.get("usage") or self.usage
         self.model = chunk.get("model") or self.model
         self.tier = chunk.get("service_tier") or self.tier
-        self.error = chunk.get("error") or self.error
+        self.error = error_in(chunk) or self.error
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):

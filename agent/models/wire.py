@@ -210,9 +210,22 @@ def _refuse(constant: str) -> None:
 
 
 def first_choice(completion: Any) -> tuple[Any, str | None]:
-    """The message and the finish reason of a whole chat completion. Raises ValueError where it has no choice."""
+    """The message and the finish reason of a whole chat completion. Raises ValueError where it has none, or an error."""
+    if error := error_in(completion):
+        raise ValueError(_no_message({"error": error}))
+    choice = _choice(completion)
+    if choice is None:
+        raise ValueError("the completion has no choices")
+    return read(choice, "message"), read(choice, "finish_reason")
+
+
+def error_in(completion: Any) -> Any:
+    """The provider's error in a completion, in its choice (as OpenRouter has it) or in a piece of a stream."""
+    choice = _choice(completion)
+    unsaid = "it did not say which" if read(choice, "finish_reason") == "error" else None
+    return read(completion, "error") or read(choice, "error") or unsaid
+
+
+def _choice(completion: Any) -> Any:
     choices = read(completion, "choices")
-    if not isinstance(choices, Sequence) or not choices:
-        error = read(completion, "error") or read(read(completion, "model_extra"), "error")
-        raise ValueError(_no_message({"error": error}) if error else "the completion has no choices")
-    return read(choices[0], "message"), read(choices[0], "finish_reason")
+    return choices[0] if isinstance(choices, Sequence) and choices else None
