@@ -170,6 +170,7 @@ def test_what_may_pass_is_tried_again_and_each_attempt_is_told(faults: list[Repl
         (Reply(events=[delta(content="hal"), {"error": {"message": "overloaded"}}]), "an error: overloaded"),
         (Reply(events=[delta(content="hal"), {"choices": [OVERLOADED]}]), "an error: overloaded"),
         (Reply(events=[delta(content="hal"), delta("error")]), "an error: it did not say which"),
+        (Reply(events=[delta(tool_calls=ADD)]), "the tool_calls of a message must be a list, not an object"),
     ],
 )
 def test_a_stream_that_breaks_off_is_tried_again(events: Reply, said: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.canonical import to_json
-from agent.models.wire import error_in
+from agent.models.wire import calls_of, error_in
 
 
 class Accumulator:
@@ -46,7 +46,7 @@ class Accumulator:
         for key, value in delta.items():
             if key == "tool_calls":
                 came: list[dict[str, Any]] = []
-                for piece in value or ():
+                for piece in calls_of(delta):
                     if isinstance(piece, Mapping):
                         came.append(self._add_call(piece, came))
             elif key != "role" and isinstance(value, str):

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from agent.models.wire import first_choice, read, to_response
+from agent.models.wire import first_choice, message_and_usage, read, to_response
 from agent.ports import Model, ModelInfo, Tell
 from agent.sync import in_thread
 from agent.values import Request, Response
@@ -48,10 +48,17 @@ class CallableModel:
         if _is_async(self._function):
             answer = await self._function(*arguments, **named)
         else:
-            answer = await in_thread(lambda: self._function(*arguments, **named))
+
+            def ask() -> Any:
+                try:
+                    return self._function(*arguments, **named)
+                except StopIteration as error:  # it cannot pass through a coroutine as it is
+                    raise RuntimeError("the model's function raised StopIteration: it has no answer left") from error
+
+            answer = await in_thread(ask)
             if inspect.isawaitable(answer):
                 answer = await answer
-        message, usage = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+        message, usage = message_and_usage(answer)
         if isinstance(message, Response):
             return message
         finish = model = tier = None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.arguments import Unusable, parse
+from agent.arguments import Unusable, json_kind, parse
 from agent.canonical import encodable, escaped, to_json, to_text
 from agent.messages import Message, ToolCall
 from agent.values import Response, Usage
@@ -150,12 +150,38 @@ def _as_dict(message: Any) -> dict[str, Any]:
             own = {key: value for key, value in getattr(message, "__dict__", {}).items() if not key.startswith("_")}
             fields = {**own, "content": getattr(message, "content", None)}
             fields["tool_calls"] = getattr(message, "tool_calls", None)
+            # A property, or a field in a slot, stands in no __dict__.
+            told = {name: getattr(message, name, None) for name in ("refusal", "function_call")}
+            fields |= {name: value for name, value in told.items() if value is not None}
         case _:
             kind = type(message).__name__
             raise TypeError(f"a model must return a message with content or tool_calls, not {kind}")
     if not fields.keys() & {"content", "tool_calls", "refusal"} and fields.get("role") != "assistant":
         raise ValueError(_no_message(fields))
+    calls = calls_of(fields)
+    if fields.get("function_call") and not calls:
+        raise ValueError(
+            "the model asked for a function_call, the old form of a call: use a server that sends tool_calls"
+        )
     return fields
+
+
+def calls_of(message: Mapping[str, Any]) -> Sequence[Any]:
+    """The tool calls of a message, as they came. Raises ValueError where they are no list."""
+    calls = message.get("tool_calls") or ()
+    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+        raise ValueError(f"the tool_calls of a message must be a list, not {json_kind(calls)}")
+    return calls
+
+
+def message_and_usage(answer: Any) -> tuple[Any, Any]:
+    """What a model returned: a message, or a pair of it and its usage. A message may be a tuple itself."""
+    is_message = hasattr(answer, "content") or hasattr(answer, "tool_calls")
+    if is_message or not isinstance(answer, tuple):
+        return answer, None
+    if len(answer) != 2:
+        raise ValueError(f"a model must return a message or (message, usage), not a tuple of {len(answer)}")
+    return answer
 
 
 def _no_message(fields: Mapping[str, Any]) -> str:
