@@ -179,7 +179,7 @@ class Turn:
 
     def perform(self, work: "Coroutine[Any, Any, Result]") -> int:
         """Waits for a run, prints what came of it, and returns the exit code."""
-        from agent.errors import ModelError
+        from agent.errors import ModelError, described
         from agent.sync import run_loop
         from agent.values import Result
 
@@ -201,7 +201,14 @@ class Turn:
                 self.say(f"\n{interrupt.name} after {spent(trace.totals)}")
                 self.say(f"see it: {next_command(trace.run_id, options.db)}")
             return interrupt.exit_code
-        self.messages = result.messages
+        except BrokenPipeError:
+            raise
+        except BaseException as error:  # what a user's own tools port or observer raises
+            if (trace := self._recorder.last) is None:
+                raise
+            failure = f"the run failed: {described(error)}"
+            result = Result(answer=None, stop="failed", stats=trace.totals, messages=(), run_id=trace.run_id)
+        self.messages = result.messages or self.messages
         self._print(result, failure)
         return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
 
@@ -262,6 +269,8 @@ class _Interrupt:
         self.name, self.exit_code = "interrupted", EXIT_INTERRUPTED
 
     async def watch(self, work: Coroutine[Any, Any, T]) -> T:
+        from agent.sync import is_cancelled
+
         task = asyncio.current_task()
         assert task is not None
 
@@ -271,7 +280,12 @@ class _Interrupt:
 
         with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
-        return await work
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise RuntimeError("a model or a tool cancelled itself") from error
 
 
 def recorder_for(options: Options) -> "Recorder":

@@ -148,14 +148,22 @@ async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> 
 
     async def one(call: ToolCall) -> Observation:
         async with gate:
-            return await tools.call(call)
+            try:
+                return await tools.call(call)
+            except (KeyboardInterrupt, SystemExit) as error:
+                raise _Ended from error
 
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(call)) for call in calls]
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from errors
+        first = errors.exceptions[0]
+        raise (first.__cause__ or first) if isinstance(first, _Ended) else first from errors
     return tuple(task.result() for task in tasks)
+
+
+class _Ended(Exception):
+    """A call raised what ends a program, the cause of this; as it is, it would tear the event loop from its tasks."""
 
 
 def _answered(progress: Progress, response: Response) -> Progress:

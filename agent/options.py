@@ -102,6 +102,8 @@ def agent_for(options: Options) -> "tuple[Agent, Sequence[str], str]":
     notes: Sequence[str] = ()
     try:
         model = _model(options)
+        if options.docs == "":
+            raise LoadError("--docs is empty: name a folder, or leave it out for the embedded documents")
         if options.agent is not None:
             if options.docs is not None:
                 raise LoadError("--docs goes with the documentation agent: leave it out, or leave out --agent")
@@ -129,7 +131,11 @@ def _model(options: Options) -> "Model | None":
     if options.real and options.model is not None:
         raise LoadError("--real is the model of LLM_MODEL: leave it out, or leave out --model")
     from_environment = options.agent is None and os.environ.get("LLM_MODEL")
-    if not options.real and options.model is None and not from_environment:
+    is_ours = options.model is not None and (options.model == "keyword" or options.model.startswith("script:"))
+    is_asked_for = options.real or options.model is not None or from_environment
+    if options.extra_body is not None and (is_ours or not is_asked_for):
+        raise LoadError("--extra-body goes to a server: name a model of one with --model, or leave it out")
+    if not is_asked_for:
         return None
     return load_model(options.model, options.extra_body, stream=not options.no_stream)
 
@@ -140,5 +146,7 @@ def metadata_of(options: Options) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise usage_error(f"--meta takes KEY=VALUE, not {pair!r}")
+        if key in metadata:
+            raise usage_error(f"--meta has the key {key!r} twice: give it once")
         metadata[key] = value
     return metadata

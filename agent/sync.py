@@ -86,6 +86,12 @@ def _in_loop() -> bool:
     return True
 
 
+def is_cancelled() -> bool:
+    """Whether the current task was cancelled; else a CancelledError is the doing of the code that was called."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
 async def in_thread(function: Callable[[], T]) -> T:
     """Awaits `function()`, run in a thread of its own with the context copied; a cancelled wait abandons it."""
     loop = asyncio.get_running_loop()

@@ -207,7 +207,41 @@ def test_a_cancelled_run_lets_the_cancellation_through() -> None:
         asyncio.run(main())
 
 
+def test_a_model_that_raises_a_cancellation_of_its_own_has_failed() -> None:
+    async def lost(messages: list[Any]) -> str:
+        raise asyncio.CancelledError
+
+    with pytest.raises(ModelError, match="the model's function raised CancelledError, and nobody cancelled the run"):
+        run_sync(Agent(model=lost), "q")
+
+
+@pytest.mark.parametrize("value", [0, True, 2.0, "3", None])
 @pytest.mark.parametrize("field", ["max_steps", "max_parallel"])
-def test_limits_below_one_are_refused(field: str) -> None:
+def test_limits_below_one_are_refused(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{field} must be a whole number of at least 1"):
-        Limits(**{field: 0})
+        Limits(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("max_tokens", -1, "max_tokens must be a whole number from 0 on, or None, not -1"),
+        ("max_tokens", True, "max_tokens must be a whole number from 0 on, or None, not True"),
+        ("max_tokens", "9", "max_tokens must be a whole number from 0 on, or None, not '9'"),
+        ("max_seconds", "5", "max_seconds must be a number of seconds from 0 on, not '5'"),
+        ("max_seconds", float("nan"), "max_seconds must be a number of seconds from 0 on, not nan"),
+        ("max_seconds", -1, "max_seconds must be a number of seconds from 0 on, not -1"),
+    ],
+)
+def test_limits_that_could_not_be_kept_to_are_refused(field: str, value: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Limits(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("history", "kind"),
+    [("abc", "str"), ({"role": "user", "content": "hi"}, "dict"), (run_sync(script("x"), "q"), "Result")],
+)
+def test_a_history_that_is_no_list_is_refused_with_what_to_give(history: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"a history must be a list of messages, not a {kind}: give the messages of a"):
+        run_sync(script("x"), "q", history=history)

@@ -311,7 +311,14 @@ def test_values_are_frozen() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "said"),
-    [({"tools": [add]}, "write Toolbox"), ({"model": "gpt-9"}, "must be a Model or a callable, not str")],
+    [
+        ({"tools": [add]}, "write Toolbox"),
+        ({"model": "gpt-9"}, "must be a Model or a callable, not str"),
+        ({"model": SimpleNamespace(respond=add)}, "a model must have info, a ModelInfo, beside respond"),
+        ({"limits": {"max_steps": 3}}, "limits must be Limits, not dict: write Limits"),
+        ({"limits": None}, "limits must be Limits, not NoneType"),
+        ({"settings": None}, "settings must be a dict, not NoneType"),
+    ],
 )
 def test_an_agent_that_could_not_run_is_refused_when_it_is_made(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):

@@ -1,5 +1,6 @@
 """Any callable as a model: how people first try a loop."""
 
+import asyncio
 import copy
 import inspect
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from typing import Any
 
 from agent.models.wire import first_choice, message_and_usage, read, to_response
 from agent.ports import Model, ModelInfo, Tell
-from agent.sync import in_thread
+from agent.sync import in_thread, is_cancelled
 from agent.values import Request, Response
 
 _NAMES = ("tools", "tool_schemas", "functions", "schemas")
@@ -45,20 +46,7 @@ class CallableModel:
                 named[self._schemas_as] = schemas
             else:
                 arguments.append(schemas)
-        if _is_async(self._function):
-            answer = await self._function(*arguments, **named)
-        else:
-
-            def ask() -> Any:
-                try:
-                    return self._function(*arguments, **named)
-                except StopIteration as error:  # it cannot pass through a coroutine as it is
-                    raise RuntimeError("the model's function raised StopIteration: it has no answer left") from error
-
-            answer = await in_thread(ask)
-            if inspect.isawaitable(answer):
-                answer = await answer
-        message, usage = message_and_usage(answer)
+        message, usage = message_and_usage(await self._ask(arguments, named))
         if isinstance(message, Response):
             return message
         finish = model = tier = None
@@ -68,6 +56,21 @@ class CallableModel:
             tier = read(completion, "service_tier")
             message, finish = first_choice(completion)
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
+
+    async def _ask(self, arguments: list[Any], named: dict[str, Any]) -> Any:
+        def ask() -> Any:
+            try:
+                return self._function(*arguments, **named)
+            except StopIteration as error:  # it cannot pass through a coroutine as it is
+                raise RuntimeError("the model's function raised StopIteration: it has no answer left") from error
+
+        try:
+            answer = ask() if _is_async(self._function) else await in_thread(ask)
+            return await answer if inspect.isawaitable(answer) else answer
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise RuntimeError("the model's function raised CancelledError, and nobody cancelled the run") from error
 
 
 def _schemas_as(function: Callable[..., Any]) -> str | None:
