@@ -14,7 +14,7 @@ from agent.errors import ModelError, described
 from agent.history import opening
 from agent.messages import Message, ToolCall
 from agent.metering import metered
-from agent.models.calling import as_model
+from agent.models.calling import as_model, is_async
 from agent.ports import Budget, Tell, Tools, unheard
 from agent.values import Observation, Request, Response, Result, Step, Stop, Totals
 
@@ -98,7 +98,8 @@ async def run(
 
     `history` is what was said before (`Result.messages` of an earlier run, or chat-completions dicts). `on_step` is
     called after each step. Limits and refusals are values of `Result.stop`. Raises `ModelError` when the model or
-    its provider failed, ValueError for a malformed history, and lets CancelledError and KeyboardInterrupt through.
+    its provider failed, ValueError for a malformed history, TypeError for an async `on_step`, and lets CancelledError and
+    KeyboardInterrupt through.
     """
     return await proceed(agent, opening(agent.system, history, question), budget=budget, on_step=on_step, tell=tell)
 
@@ -114,6 +115,7 @@ async def proceed(
 ) -> Result:
     """As `run`, from a whole history whose last message the model has yet to answer. `prices` are for a limit of cost;
     None: those of `PriceBook.configured`."""
+    check_observer(on_step)
     model, tools = as_model(agent.model), agent.tools
     if budget is None:
         model, budget = await metered(model, agent.limits, prices)
@@ -138,6 +140,12 @@ async def proceed(
                 progress = _observed(progress, (declined,) * len(calls), on_step)
             case End() as end:
                 return _result(progress, end)
+
+
+def check_observer(on_step: Callable[[Step], None] | None) -> None:
+    """Raises TypeError for an `on_step` that would never be awaited."""
+    if on_step is not None and is_async(on_step):
+        raise TypeError("on_step must be a plain function: an async one would be called and never awaited")
 
 
 async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> tuple[Observation, ...]:

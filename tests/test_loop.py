@@ -1,6 +1,7 @@
 """The loop: who decides, when it ends, and that the history is valid at every step."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from agent import (
     tool,
 )
 from agent.loop import Act, Ask, Decline, End, Progress, next_move
+from tracing import Recorder
 
 CALL = ToolCall("c1", "add", '{"a":1,"b":2}')
 ASKED = (Message(role="user", content="q"),)
@@ -162,6 +164,17 @@ def test_each_step_is_told_once_with_its_observations() -> None:
     assert [(step.number, [one.shown for one in step.observations], step.totals.tool_calls) for step in steps] == [
         (1, ["3"], 1), (2, [], 1)
     ]  # fmt: skip
+
+
+def test_an_observer_that_would_never_be_awaited_is_refused(tmp_path: Path) -> None:
+    async def on_step(step: Step) -> None:
+        raise AssertionError
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        for run_one in (run_sync, recorder.run_sync):
+            with pytest.raises(TypeError, match="on_step must be a plain function"):
+                run_one(script("x"), "q", on_step=on_step)
+    assert recorder.last is None
 
 
 def test_max_parallel_bounds_how_many_calls_run_at_the_same_time() -> None:

@@ -94,7 +94,9 @@ def test_usage_may_come_beside_the_message_or_with_the_completion() -> None:
     beside = run_sync(Agent(model=lambda messages: ("a", usage)), "q").stats
     completion = {"choices": [{"message": {"content": "a"}}], "usage": usage}
     within = run_sync(Agent(model=lambda messages: completion), "q").stats
-    assert beside == within
+    told = run_sync(Agent(model=lambda messages: {"content": "a", "usage": usage, "finish_reason": "stop"}), "q")
+    assert beside == within == told.stats
+    assert (told.finish, told.messages[-1]) == ("stop", Message(role="assistant", content="a"))
     assert beside.usage == Usage(input=10, output=2, cached=4)
 
 

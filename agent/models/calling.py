@@ -3,10 +3,10 @@
 import asyncio
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent.models.wire import first_choice, message_and_usage, read, to_response
+from agent.models.wire import first_choice, message_and_usage, read, to_response, told_apart
 from agent.ports import Model, ModelInfo, Tell
 from agent.sync import in_thread, is_cancelled
 from agent.values import Request, Response
@@ -27,7 +27,7 @@ class CallableModel:
     """A function `(messages)` or `(messages, tool_schemas)` over chat-completions dicts, sync or async.
 
     It returns a message (a dict, an SDK object, anything with `content` and `tool_calls`, or a plain string), a
-    `(message, usage)` pair, or a whole chat completion. A sync function runs in a thread of its own. It gets copies:
+    `(message, usage)` pair, or a whole chat completion; a dict may hold `usage` and `finish_reason` beside the message. A sync function runs in a thread of its own. It gets copies:
     what it does to its arguments changes no history.
     """
 
@@ -55,6 +55,8 @@ class CallableModel:
             usage, model = read(completion, "usage") if usage is None else usage, read(completion, "model")
             tier = read(completion, "service_tier")
             message, finish = first_choice(completion)
+        elif isinstance(message, Mapping):
+            message, usage, finish, model, tier = told_apart(message, usage)
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
 
     async def _ask(self, arguments: list[Any], named: dict[str, Any]) -> Any:
@@ -65,7 +67,7 @@ class CallableModel:
                 raise RuntimeError("the model's function raised StopIteration: it has no answer left") from error
 
         try:
-            answer = ask() if _is_async(self._function) else await in_thread(ask)
+            answer = ask() if is_async(self._function) else await in_thread(ask)
             return await answer if inspect.isawaitable(answer) else answer
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -93,7 +95,7 @@ def _schemas_as(function: Callable[..., Any]) -> str | None:
     return None
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )

@@ -1,6 +1,5 @@
 """A model that says what it was told to say: for tests, demos, and runs that were recorded."""
 
-import dataclasses
 import json
 import threading
 from collections.abc import Iterable, Mapping
@@ -9,9 +8,9 @@ from typing import Any
 
 from agent.errors import ScriptError, ScriptExhausted, replayed_error
 from agent.messages import Message
-from agent.models.wire import calls_of, first_choice, message_and_usage, to_response
+from agent.models.wire import calls_of, first_choice, message_and_usage, to_response, told_apart
 from agent.ports import ModelInfo, Tell
-from agent.values import Request, Response, Result, Usage
+from agent.values import Request, Response, Result
 
 
 class ScriptedModel:
@@ -102,13 +101,7 @@ class ScriptedModel:
             message = dict(message)
             if isinstance(message.get("error"), str) and not message.keys() & {"content", "tool_calls"}:
                 raise replayed_error(message["error"])
-            usage, finish, model, tier = (
-                message.pop(key, default)
-                for key, default in (("usage", usage), ("finish_reason", None), ("model", None), ("service_tier", None))
-            )
-            if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
-                known = {field.name for field in dataclasses.fields(Usage)}
-                usage = Usage(**{key: value for key, value in usage.items() if key in known})
+            message, usage, finish, model, tier = told_apart(message, usage)
             if calls := _short_calls(message, request.step):
                 message["tool_calls"] = calls
         elif not isinstance(message, str | Message):

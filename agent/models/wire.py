@@ -111,10 +111,11 @@ def sendable(arguments: str) -> str:
 
 
 def to_usage(usage: Any) -> Usage:
-    """A chat-completions usage (dict or object) or a `Usage`; what is missing or no count is None."""
-    if isinstance(usage, Usage):
-        fields = {field.name: _count(getattr(usage, field.name)) for field in dataclasses.fields(usage)}
-        return Usage(**fields)
+    """A chat-completions usage (dict or object), or a `Usage` (or a dict of its fields); what is missing or no count
+    is None."""
+    is_chat = not isinstance(usage, Mapping) or usage.keys() & {"prompt_tokens", "completion_tokens"}
+    if isinstance(usage, Usage) or not is_chat:
+        return Usage(**{field.name: _count(read(usage, field.name)) for field in dataclasses.fields(Usage)})
     prompt, completion = read(usage, "prompt_tokens_details"), read(usage, "completion_tokens_details")
     into, out = _count(read(usage, "prompt_tokens")), _count(read(usage, "completion_tokens"))
     reasoning, total = _count(read(completion, "reasoning_tokens")), _count(read(usage, "total_tokens"))
@@ -172,6 +173,14 @@ def calls_of(message: Mapping[str, Any]) -> Sequence[Any]:
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
         raise ValueError(f"the tool_calls of a message must be a list, not {json_kind(calls)}")
     return calls
+
+
+def told_apart(told: Mapping[str, Any], usage: Any) -> tuple[dict[str, Any], Any, Any, Any, Any]:
+    """The message, usage, finish reason, model and tier of a dict that holds them all; `usage` where it holds none."""
+    message = dict(told)
+    beside = (("usage", usage), ("finish_reason", None), ("model", None), ("service_tier", None))
+    usage, finish, model, tier = (message.pop(key, default) for key, default in beside)
+    return message, usage, finish, model, tier
 
 
 def message_and_usage(answer: Any) -> tuple[Any, Any]:
