@@ -41,6 +41,12 @@ class Options:
     no_redact: bool = False
     source: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raises Failure for an option that is empty, as by a variable of a shell that is not set."""
+        for name in ("docs", "session", "prices"):
+            if getattr(self, name) == "":
+                raise usage_error(f"--{name} is empty: give it a value, or leave it out")
+
 
 def usage_error(text: str) -> Failure:
     """A usage error, or a store that cannot be used."""
@@ -102,8 +108,6 @@ def agent_for(options: Options) -> "tuple[Agent, Sequence[str], str]":
     notes: Sequence[str] = ()
     try:
         model = _model(options)
-        if options.docs == "":
-            raise LoadError("--docs is empty: name a folder, or leave it out for the embedded documents")
         if options.agent is not None:
             if options.docs is not None:
                 raise LoadError("--docs goes with the documentation agent: leave it out, or leave out --agent")

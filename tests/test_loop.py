@@ -198,6 +198,25 @@ def test_max_parallel_bounds_how_many_calls_run_at_the_same_time() -> None:
         assert [message.content for message in result.messages[2:11]] == [str(number) for number in range(9)]
 
 
+def test_a_tool_may_use_more_threads_than_there_are_at_a_time_and_hears_what_they_raise() -> None:
+    @tool
+    async def spread(count: int) -> list[int]:
+        return await asyncio.gather(*(asyncio.to_thread(pow, 2, number) for number in range(count)))
+
+    @tool
+    async def divide(by: int) -> float:
+        return await asyncio.to_thread(lambda: 1 / by)
+
+    asked = {
+        "tool_calls": [{"name": "spread", "arguments": {"count": 100}}, {"name": "divide", "arguments": {"by": 0}}]
+    }
+    result = run_sync(Agent(model=ScriptedModel([asked, "done"]), tools=Toolbox([spread, divide])), "q")
+    assert [message.content for message in result.messages[2:4]] == [
+        f"[{','.join(str(2**number) for number in range(100))}]",
+        "Error: divide raised ZeroDivisionError: division by zero",
+    ]
+
+
 def test_it_runs_inside_a_running_event_loop_too() -> None:
     async def notebook() -> Result:
         return run_sync(script(calls({"a": 1, "b": 2}), "3"), "q")
