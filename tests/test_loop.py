@@ -200,7 +200,7 @@ def test_max_parallel_bounds_how_many_calls_run_at_the_same_time() -> None:
 
 def test_a_tool_may_use_more_threads_than_there_are_at_a_time_and_hears_what_they_raise() -> None:
     @tool
-    async def spread(count: int) -> list[int]:
+    async def spread(count: int) -> Any:
         return await asyncio.gather(*(asyncio.to_thread(pow, 2, number) for number in range(count)))
 
     @tool

@@ -27,8 +27,8 @@ class CallableModel:
     """A function `(messages)` or `(messages, tool_schemas)` over chat-completions dicts, sync or async.
 
     It returns a message (a dict, an SDK object, anything with `content` and `tool_calls`, or a plain string), a
-    `(message, usage)` pair, or a whole chat completion; a dict may hold `usage` and `finish_reason` beside the message. A sync function runs in a thread of its own. It gets copies:
-    what it does to its arguments changes no history.
+    `(message, usage)` pair, or a whole chat completion; a dict may hold `usage` and `finish_reason` beside the message.
+    A sync function runs in a thread of its own. It gets copies: what it does to its arguments changes no history.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
