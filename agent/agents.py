@@ -42,3 +42,13 @@ class Agent:
             )
         if not (callable(self.model) or hasattr(self.model, "respond")):
             raise TypeError(f"an agent's model must be a Model or a callable, not {type(self.model).__name__}")
+        if not (callable(self.model) or hasattr(self.model, "info")):
+            raise TypeError(
+                f"a model must have info, a ModelInfo, beside respond: give {type(self.model).__name__} one"
+            )
+        if not isinstance(self.limits, Limits):
+            raise TypeError(
+                f"an agent's limits must be Limits, not {type(self.limits).__name__}: write Limits(max_steps=8)"
+            )
+        if not isinstance(self.settings, Mapping):
+            raise TypeError(f"an agent's settings must be a dict, not {type(self.settings).__name__}")

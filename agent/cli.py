@@ -179,7 +179,8 @@ class Turn:
 
     def perform(self, work: "Coroutine[Any, Any, Result]") -> int:
         """Waits for a run, prints what came of it, and returns the exit code."""
-        from agent.errors import ModelError
+        from agent.errors import ModelError, described
+        from agent.sync import run_loop
         from agent.values import Result
 
         options, failure = self._options, None
@@ -187,7 +188,7 @@ class Turn:
         try:
             # stdout is the answer: what a tool prints goes where the steps go.
             with contextlib.nullcontext() if self.is_demo else contextlib.redirect_stdout(sys.stderr):
-                result = asyncio.run(interrupt.watch(work))
+                result = run_loop(interrupt.watch(work))
         except ModelError as error:
             result, failure = error.result, str(error)
         except (KeyboardInterrupt, asyncio.CancelledError):
@@ -200,7 +201,14 @@ class Turn:
                 self.say(f"\n{interrupt.name} after {spent(trace.totals)}")
                 self.say(f"see it: {next_command(trace.run_id, options.db)}")
             return interrupt.exit_code
-        self.messages = result.messages
+        except BrokenPipeError:
+            raise
+        except BaseException as error:  # what a user's own tools port or observer raises
+            if (trace := self._recorder.last) is None:
+                raise
+            failure = f"the run failed: {described(error)}"
+            result = Result(answer=None, stop="failed", stats=trace.totals, messages=(), run_id=trace.run_id)
+        self.messages = result.messages or self.messages
         self._print(result, failure)
         return {"answered": 0, "failed": EXIT_FAILED}.get(result.stop, EXIT_STOPPED)
 
@@ -214,8 +222,12 @@ class Turn:
             click.echo(("\nanswer:\n" if self.is_demo else "") + visible(result.answer))
         if failure is not None:
             tell(f"agent: {visible(failure)}")
-        elif result.answer is None and not options.json:
+        elif options.json:
+            pass
+        elif result.answer is None:
             tell(f"agent: no answer: stopped by {visible(why(result))}")
+        elif result.finish == "length":
+            tell("agent: note: the answer was cut at the model's output limit")
         self.say(f"\n{result.stop} after {spent(result.stats)}")
         self.say(f"see it: {next_command('last' if self.is_demo else result.run_id or 'last', options.db)}")
 
@@ -257,6 +269,8 @@ class _Interrupt:
         self.name, self.exit_code = "interrupted", EXIT_INTERRUPTED
 
     async def watch(self, work: Coroutine[Any, Any, T]) -> T:
+        from agent.sync import is_cancelled
+
         task = asyncio.current_task()
         assert task is not None
 
@@ -266,7 +280,12 @@ class _Interrupt:
 
         with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
-        return await work
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise RuntimeError("a model or a tool cancelled itself") from error
 
 
 def recorder_for(options: Options) -> "Recorder":

@@ -84,6 +84,7 @@ def run(commands: click.Group, name: str) -> None:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller (>&-)
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    _keep_stdout()
     try:
         commands(prog_name=name)
     except ReaderGone as gone:
@@ -95,6 +96,16 @@ def run(commands: click.Group, name: str) -> None:
             raise
         _let_go()  # what could not be written once cannot be written at exit
         raise
+
+
+def _keep_stdout() -> None:
+    """Keeps stdout for what `sys.stdout` gets: what a tool's child processes and C libraries write to descriptor 1
+    goes to stderr."""
+    sys.stdout.flush()
+    sys.stdout = open(  # noqa: SIM115
+        os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors
+    )
+    os.dup2(sys.stderr.fileno(), 1)
 
 
 def _let_go() -> None:

@@ -1,6 +1,6 @@
 """What was said before: the history that a run starts with is always one that a strict server takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,11 @@ def opening(
     system: str | None, history: Sequence[Message | Mapping[str, Any]] | None, question: str
 ) -> tuple[Message, ...]:
     """The history that a run starts with, the question last. Raises ValueError for a malformed history, TypeError for
-    a question that is no text."""
+    one that is no list, and for a question that is no text."""
+    if history is not None and (isinstance(history, str | Mapping) or not isinstance(history, Iterable)):
+        raise TypeError(
+            f"a history must be a list of messages, not a {type(history).__name__}: give the messages of a Result, or dicts"
+        )
     if not isinstance(question, str):
         raise TypeError(f"a question must be a text, not {type(question).__name__}")
     earlier = answered_history([as_message(message) for message in history or ()])

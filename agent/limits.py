@@ -29,22 +29,28 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "max_parallel"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, not {value}")
-        if self.max_cost_usd is not None:
-            object.__setattr__(self, "max_cost_usd", _dollars(self.max_cost_usd))
+            if not _is_count(value := getattr(self, name)) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if self.max_tokens is not None and (not _is_count(self.max_tokens) or self.max_tokens < 0):
+            raise ValueError(f"max_tokens must be a whole number from 0 on, or None, not {self.max_tokens!r}")
+        for name, unit in (("max_seconds", "seconds"), ("max_cost_usd", "dollars")):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _amount(name, unit, value))
 
 
-def _dollars(value: object) -> float:
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _amount(name: str, unit: str, value: object) -> float:
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     try:
-        dollars = float(value) if is_number else -1.0  # type: ignore[arg-type]
+        amount = float(value) if is_number else -1.0  # type: ignore[arg-type]
     except (OverflowError, ValueError):
-        dollars = -1.0
-    if not 0 <= dollars < float("inf"):
-        raise ValueError(f"max_cost_usd must be a number of dollars from 0 on, not {value!r}")
-    return dollars
+        amount = -1.0
+    if not 0 <= amount < float("inf"):
+        raise ValueError(f"{name} must be a number of {unit} from 0 on, not {value!r}")
+    return amount
 
 
 def as_plain(limits: Limits) -> dict[str, int | float]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.agents import Agent
+from agent.errors import described
 from agent.models.scripted import ScriptedModel
 from agent.ports import Model
 
@@ -37,16 +38,21 @@ def load_agent(name: str, folder: str | Path | None = None) -> Agent:
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise LoadError(f"{name!r} names no agent: write MODULE:ATTRIBUTE, e.g. myapp.agents:support")
+    if "/" in module_name or os.sep in module_name or module_name.endswith(".py"):
+        raise LoadError(
+            f"{name!r} names a file: write its module, importable from the folder you run in, e.g. myapp.agents:support"
+        )
     if (here := str(folder or os.getcwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is the answer's, or data
             module = importlib.import_module(module_name)
             found = getattr(module, attribute, None)
-    except (Exception, SystemExit) as error:
-        raise LoadError(
-            f"cannot import {module_name} ({type(error).__name__}: {error}): run from its folder, or mend it"
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's module raises
+        why = " ".join(described(error).split())
+        raise LoadError(f"cannot import {module_name} ({why}): run from its folder, or mend it") from error
     if isinstance(found, Agent):
         return found
     what = (
@@ -54,7 +60,7 @@ def load_agent(name: str, folder: str | Path | None = None) -> Agent:
     )
     agents = [key for key, value in vars(module).items() if isinstance(value, Agent)]
     hint = f"; its agents: {', '.join(agents)}" if agents else ""
-    raise LoadError(f"the module {module_name} {what}{hint}")
+    raise LoadError(f"the module {module_name} ({getattr(module, '__file__', None) or 'built in'}) {what}{hint}")
 
 
 def docs_agent(folder: str | Path | None, model: Model | None = None) -> tuple[Agent, Sequence[str]]:
@@ -79,7 +85,9 @@ def load_model(spec: str | None, body: str | None = None, *, stream: bool = Fals
 
         return KeywordModel()
     if spec is not None and spec.startswith("script:"):
-        return ScriptedModel.load(spec.removeprefix("script:"))
+        if not (file := spec.removeprefix("script:")):
+            raise LoadError("script: names no file: write script:FILE")
+        return ScriptedModel.load(file)
     from agent.models.openai_model import OpenAIModel
     from agent.models.servers import NoServer, extra_body
 
@@ -95,8 +103,10 @@ def text_or_file(value: str) -> str:
     """`value` itself, or the text of the file that `@FILE` names. Raises LoadError."""
     if not value.startswith("@"):
         return value
+    if value == "@":
+        raise LoadError("@ names no file: write @FILE")
     try:
-        with Path(value[1:]).open(encoding="utf-8", newline="") as file:  # its line ends as they are
+        with Path(value[1:]).open(encoding="utf-8-sig", newline="") as file:  # its line ends as they are
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

@@ -14,7 +14,7 @@ from agent.errors import ModelError, described
 from agent.history import opening
 from agent.messages import Message, ToolCall
 from agent.metering import metered
-from agent.models.calling import as_model
+from agent.models.calling import as_model, is_async
 from agent.ports import Budget, Tell, Tools, unheard
 from agent.values import Observation, Request, Response, Result, Step, Stop, Totals
 
@@ -98,7 +98,8 @@ async def run(
 
     `history` is what was said before (`Result.messages` of an earlier run, or chat-completions dicts). `on_step` is
     called after each step. Limits and refusals are values of `Result.stop`. Raises `ModelError` when the model or
-    its provider failed, ValueError for a malformed history, and lets CancelledError and KeyboardInterrupt through.
+    its provider failed, ValueError for a malformed history, TypeError for an async `on_step`, and lets CancelledError and
+    KeyboardInterrupt through.
     """
     return await proceed(agent, opening(agent.system, history, question), budget=budget, on_step=on_step, tell=tell)
 
@@ -114,6 +115,7 @@ async def proceed(
 ) -> Result:
     """As `run`, from a whole history whose last message the model has yet to answer. `prices` are for a limit of cost;
     None: those of `PriceBook.configured`."""
+    check_observer(on_step)
     model, tools = as_model(agent.model), agent.tools
     if budget is None:
         model, budget = await metered(model, agent.limits, prices)
@@ -140,6 +142,12 @@ async def proceed(
                 return _result(progress, end)
 
 
+def check_observer(on_step: Callable[[Step], None] | None) -> None:
+    """Raises TypeError for an `on_step` that would never be awaited."""
+    if on_step is not None and is_async(on_step):
+        raise TypeError("on_step must be a plain function: an async one would be called and never awaited")
+
+
 async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> tuple[Observation, ...]:
     """Runs the calls of one message, at most `max_parallel` at a time; the order of the results is the calls'."""
     if len(calls) == 1 or max_parallel == 1:
@@ -148,14 +156,22 @@ async def _act(tools: Tools, calls: tuple[ToolCall, ...], max_parallel: int) -> 
 
     async def one(call: ToolCall) -> Observation:
         async with gate:
-            return await tools.call(call)
+            try:
+                return await tools.call(call)
+            except (KeyboardInterrupt, SystemExit) as error:
+                raise _Ended from error
 
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(call)) for call in calls]
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from errors
+        first = errors.exceptions[0]
+        raise (first.__cause__ or first) if isinstance(first, _Ended) else first from errors
     return tuple(task.result() for task in tasks)
+
+
+class _Ended(Exception):
+    """A call raised what ends a program, the cause of this; as it is, it would tear the event loop from its tasks."""
 
 
 def _answered(progress: Progress, response: Response) -> Progress:
@@ -206,8 +222,11 @@ def _ending(last: Response) -> tuple[Stop, str | None]:
         return "content_filter", last.message.content or None
     if not last.message.content and last.message.refusal:
         return "refused", None
+    if not last.message.content and last.finish == "length":
+        return "output_limit", None
     return "answered", last.message.content or ""
 
 
 def _result(progress: Progress, end: End) -> Result:
-    return Result(answer=end.answer, stop=end.stop, stats=progress.totals, messages=progress.messages)
+    finish = None if progress.last is None else progress.last.finish
+    return Result(answer=end.answer, stop=end.stop, stats=progress.totals, messages=progress.messages, finish=finish)

@@ -42,7 +42,9 @@ class Message:
     @property
     def refusal(self) -> str | None:
         """The provider's text of a refusal."""
-        refusal = json.loads(self.extra).get("refusal") if self.extra else None
+        fields = json.loads(self.extra) if self.extra else {}
+        parts = fields.get("content") or ()
+        refusal = fields.get("refusal") or "".join(str(part.get("refusal") or "") for part in parts)
         return str(refusal) if refusal else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class Message:
                 extra["content"] = content
                 content = _text_of_parts(content)
             else:
-                content = column_text(content) if content else None
+                content = column_text(content) if content or isinstance(content, int | float) else None
         return cls(
             role=encodable(role),
             content=None if content is None else encodable(content),

@@ -41,6 +41,12 @@ class Options:
     no_redact: bool = False
     source: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raises Failure for an option that is empty, as by a variable of a shell that is not set."""
+        for name in ("docs", "session", "prices"):
+            if getattr(self, name) == "":
+                raise usage_error(f"--{name} is empty: give it a value, or leave it out")
+
 
 def usage_error(text: str) -> Failure:
     """A usage error, or a store that cannot be used."""
@@ -129,7 +135,11 @@ def _model(options: Options) -> "Model | None":
     if options.real and options.model is not None:
         raise LoadError("--real is the model of LLM_MODEL: leave it out, or leave out --model")
     from_environment = options.agent is None and os.environ.get("LLM_MODEL")
-    if not options.real and options.model is None and not from_environment:
+    is_ours = options.model is not None and (options.model == "keyword" or options.model.startswith("script:"))
+    is_asked_for = options.real or options.model is not None or from_environment
+    if options.extra_body is not None and (is_ours or not is_asked_for):
+        raise LoadError("--extra-body goes to a server: name a model of one with --model, or leave it out")
+    if not is_asked_for:
         return None
     return load_model(options.model, options.extra_body, stream=not options.no_stream)
 
@@ -140,5 +150,7 @@ def metadata_of(options: Options) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise usage_error(f"--meta takes KEY=VALUE, not {pair!r}")
+        if key in metadata:
+            raise usage_error(f"--meta has the key {key!r} twice: give it once")
         metadata[key] = value
     return metadata

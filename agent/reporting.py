@@ -52,6 +52,7 @@ def why(result: Result) -> str:
         "cost_limit": "max_cost_usd, the limit of cost; allow more with --max-cost",
         "refused": f"the model, which refused: {result.messages[-1].refusal}",
         "content_filter": "the provider's content filter",
+        "output_limit": "the model's output limit, used up before the answer began; allow it more",
     }
     return reasons.get(result.stop, result.stop)
 
@@ -74,6 +75,7 @@ def result_as_json(result: Result, error: str | None, db: str) -> dict[str, Any]
         "run_id": result.run_id,
         "answer": result.answer,
         "stop": result.stop,
+        "finish_reason": result.finish,
         "error": error,
         "steps": stats.steps,
         "tool_calls": stats.tool_calls,

@@ -2,13 +2,18 @@
 
 A thread of its own, with the caller's context copied, is the one way that works everywhere: inside a running event
 loop (Jupyter), and for a function that never returns, because a daemon thread does not keep the process alive.
+What a tool leaves behind in `asyncio.to_thread` holds up neither the end of a run nor that of the process.
 """
 
 import asyncio
 import contextlib
 import contextvars
+import functools
+import os
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 from agent.agents import Agent
@@ -30,7 +35,7 @@ def run_sync(agent: Agent, question: str, **options: Any) -> Result:
 def complete(work: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end and returns its result."""
     if not _in_loop():
-        return asyncio.run(work)
+        return run_loop(work)
     outcome = _Outcome[T]()
     context = contextvars.copy_context()
     started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
@@ -50,7 +55,7 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
 
     def perform() -> None:
         begun.set()
-        outcome.run(lambda: context.run(asyncio.run, watched()))
+        outcome.run(lambda: context.run(run_loop, watched()))
         ended.set()
 
     try:
@@ -66,12 +71,25 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
     return outcome.get()
 
 
+def run_loop(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, which would wait at its end for the threads of `asyncio.to_thread`."""
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(_Threads())
+        return runner.run(work)
+
+
 def _in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return False
     return True
+
+
+def is_cancelled() -> bool:
+    """Whether the current task was cancelled; else a CancelledError is the doing of the code that was called."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def in_thread(function: Callable[[], T]) -> T:
@@ -93,6 +111,39 @@ async def in_thread(function: Callable[[], T]) -> T:
     threading.Thread(target=work, name="playhead-tool", daemon=True).start()
     await done
     return outcome.get()
+
+
+class _Threads(ThreadPoolExecutor):
+    """Daemon threads, no more at a time than the usual executor has, which nobody waits for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._jobs: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._room = min(32, (os.cpu_count() or 1) + 4)
+        self._lock = threading.Lock()
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        future: Future[T] = Future()
+        with self._lock:
+            self._jobs.append((future, functools.partial(function, *args, **named)))
+            if self._room:
+                self._room -= 1
+                threading.Thread(target=self._work, name="playhead-worker", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._room += 1
+                    return
+                future, job = self._jobs.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(job())
+            except BaseException as error:  # noqa: BLE001 - the waiting side decides
+                future.set_exception(error)
 
 
 class _Outcome(Generic[T]):

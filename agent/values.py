@@ -18,6 +18,7 @@ Stop = Literal[
     "time_limit",
     "refused",
     "content_filter",
+    "output_limit",
     "failed",
     "cancelled",
 ]
@@ -169,6 +170,8 @@ class Result:
     stats: Totals
     messages: tuple[Message, ...]
     """The whole history, to pass on as `history=` of the next turn."""
+    finish: str | None = None
+    """The finish reason of the last answer, as it came: "length" for one that was cut at the model's output limit."""
     run_id: str | None = None
     """32 hexadecimal digits when the run was recorded."""
 

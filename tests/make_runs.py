@@ -132,6 +132,11 @@ async def cut_calls(recorder: Recorder) -> None:
     await recorder.run(scripted(cut, calls(("add", {"a": 1, "b": 2})), answer("3")), "Was it cut?")
 
 
+async def cut_answers(recorder: Recorder) -> None:
+    await recorder.run(scripted({"content": "", "finish_reason": "length"}), "Did it think too long?")
+    await recorder.run(scripted({"content": "half an", "finish_reason": "length"}), "Did it say too much?")
+
+
 async def unicode(recorder: Recorder) -> None:
     odd = 'é😀 \u202e \x1b[31m "quoted" \\ [/red] 👩\u200d👩\u200d👧 \ud83d \0 end'
 
@@ -269,8 +274,8 @@ async def keyword(recorder: Recorder) -> None:
 
 
 KINDS: tuple[Callable[[Recorder], Any], ...] = (
-    plain, settings, parallel, truncated, tool_errors, model_error, limits, refusals, cut_calls, unicode, session, nested,
-    served, redacted, forked, cancelled, repeated, keyword,
+    plain, settings, parallel, truncated, tool_errors, model_error, limits, refusals, cut_calls, cut_answers, unicode, session,
+    nested, served, redacted, forked, cancelled, repeated, keyword,
 )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_a_question_can_come_from_stdin(db: Path) -> None:
 
 
 def test_tags_metadata_and_another_system_prompt_are_recorded(db: Path) -> None:
-    db.with_name("prompt.txt").write_text("Be brief.")
+    db.with_name("prompt.txt").write_text("\ufeffBe brief.", encoding="utf-8")
     arguments = ["--tag", "a", "--tag", "b", "--meta", "user=ada", "--system", "@prompt.txt"]
     assert agent("ask", "pool timeout", *arguments).exit_code == 0
     assert rows(db, "select tags, metadata from runs") == [('["a","b"]', '{"user":"ada"}')]
@@ -102,11 +102,31 @@ def test_a_script_can_be_the_model(db: Path) -> None:
     assert 'model: script:s.jsonl\n[step 1] count_lines(path="index.md") → index.md has' in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "code", "answer", "said"),
+    [
+        ("half an ans", 0, "half an ans", "agent: note: the answer was cut at the model's output limit"),
+        ("", 3, None, "agent: no answer: stopped by the model's output limit, used up before the answer began"),
+    ],
+)
+def test_an_answer_that_was_cut_at_the_output_limit_is_told(
+    db: Path, content: str, code: int, answer: str | None, said: str
+) -> None:
+    db.with_name("s.jsonl").write_text(json.dumps({"content": content, "finish_reason": "length"}))
+    result = agent("ask", "q", "--model", "script:s.jsonl", "--quiet")
+    assert (result.exit_code, result.stdout) == (code, "" if answer is None else f"{answer}\n")
+    assert said in result.stderr
+    found = json.loads(agent("ask", "q", "--model", "script:s.jsonl", "--json").stdout)
+    assert (found["answer"], found["finish_reason"]) == (answer, "length")
+
+
 MINE = """
+import os
 from agent import Agent, ScriptedModel, Toolbox, tool
 @tool
 def add(a: int, b: int) -> int:
     print("noise")
+    os.system("echo from-child")
     return a + b
 asked = {"tool_calls": [{"name": "add", "arguments": {"a": 3, "b": 4}}]}
 sums = Agent(name="sums", model=ScriptedModel([asked, "7"]), tools=Toolbox([add]))
@@ -118,7 +138,7 @@ def test_a_users_own_agent_is_found_in_the_current_folder(db: Path) -> None:
     db.with_name("mine.py").write_text(MINE)
     code, out, err = finish(spawn([sys.executable, "-m", "agent", "ask", "3+4", "--agent", "mine:sums"], db.parent))
     assert (code, out) == (0, "7\n")
-    assert "noise" in err
+    assert {"noise", "from-child"} <= set(err.splitlines())
     assert rows(db, "select agent, answer from runs") == [("sums", "7")]
 
 
@@ -150,12 +170,25 @@ def test_a_failing_model_exits_1_with_its_text_and_the_run_is_recorded(db: Path)
         (["ask", "q", "--agent", "json:dumps"], "has dumps, but it is a function, not an Agent"),
         (["ask", "q", "--system", "@none"], "cannot read none: No such file"),
         (["ask", "q", "--meta", "x"], "--meta takes KEY=VALUE"),
+        (["ask", "q", "--meta", "a=1", "--meta", "a=2"], "--meta has the key 'a' twice: give it once"),
         (["ask", "q", "--max-steps", "0"], "0 is not in the range"),
+        (["ask", "q", "--docs", ""], "--docs is empty: give it a value, or leave it out"),
+        (["ask", "q", "--session", ""], "--session is empty"),
+        (["ask", "q", "--prices", ""], "--prices is empty"),
+        (["tools", "--docs", ""], "--docs is empty"),
+        (["ask", "q", "--system", "@"], "@ names no file: write @FILE"),
+        (["ask", "q", "--model", "script:"], "script: names no file: write script:FILE"),
+        (["ask", "q", "--model", "script:calls.jsonl"], "calls.jsonl, line 1: the tool_calls of a message must be a list"),
+        (["ask", "q", "--model", "keyword", "--extra-body", "{bad"], "--extra-body goes to a server"),
+        (["ask", "q", "--extra-body", "{}"], "--extra-body goes to a server"),
+        (["ask", "q", "--agent", "./apps.py:child"], "'./apps.py:child' names a file: write its module"),
+        (["ask", "q", "--agent", "agent:desk"], "agent/__init__.py) has no desk"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_exit_2_before_anything_runs(db: Path, arguments: list[str], said: str) -> None:
     db.with_name("empty").mkdir()
     db.with_name("notes.txt").write_text("just notes")
+    db.with_name("calls.jsonl").write_text('{"tool_calls": "add"}')
     result = agent(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
@@ -284,7 +317,65 @@ def test_a_script_line_without_a_message_is_a_failure(db: Path, line: str) -> No
     assert agent("ask", "q", "--model", "script:s.jsonl").exit_code == 1
 
 
-def test_an_agents_module_that_leaves_on_import_is_told(db: Path) -> None:
-    db.with_name("leaving.py").write_text("import sys\nsys.exit(0)\n")
-    result = agent("ask", "q", "--agent", "leaving:x")
-    assert (result.exit_code, "cannot import leaving (SystemExit: 0)" in result.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("name", "code", "why"),
+    [
+        ("leaving", "raise SystemExit(0)", "SystemExit: 0"),
+        ("torn", "class Torn(BaseException): ...\nraise Torn('apart')", "Torn: apart"),
+        ("wordy", "raise ValueError('one\\n  two')", "ValueError: one two"),
+        ("limited", "from agent import Limits\nLimits(max_seconds='5')", "ValueError: max_seconds must be a number of"),
+    ],
+)
+def test_an_agents_module_that_raises_on_import_is_told_in_one_line(db: Path, name: str, code: str, why: str) -> None:
+    db.with_name(f"{name}.py").write_text(code)
+    result = agent("ask", "q", "--agent", f"{name}:x")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert f"cannot import {name} ({why}" in result.stderr
+
+
+OWN_PORTS = """
+import asyncio, time
+from agent import Agent, ModelInfo, ScriptedModel, Toolbox, tool
+from agent.models.keyword import KeywordModel
+
+class Raising:
+    schemas = ()
+    async def call(self, call):
+        raise LookupError("no such shelf")
+
+class Leaving(KeywordModel):
+    async def respond(self, request, tell):
+        raise asyncio.CancelledError
+
+@tool
+def press(key: str) -> str:
+    if key == "stop":
+        raise KeyboardInterrupt
+    return key
+
+def asking(*keys):
+    return ScriptedModel([{"tool_calls": [{"name": "press", "arguments": {"key": key}} for key in keys]}])
+
+shelf = Agent(model=asking("a"), tools=Raising())
+leaving = Agent(model=Leaving())
+pressed = Agent(model=asking("a", "stop", "b"), tools=Toolbox([press]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("which", "code", "said", "stop"),
+    [
+        ("shelf", 1, "agent: the run failed: LookupError: no such shelf\n", "failed"),
+        ("leaving", 1, "agent: the run failed: RuntimeError: a model or a tool cancelled itself\n", "cancelled"),
+        ("pressed", 130, "interrupted after 1 step", "cancelled"),
+    ],
+)
+def test_whatever_ends_a_run_of_a_users_own_agent_is_told_without_a_traceback(
+    db: Path, which: str, code: int, said: str, stop: str
+) -> None:
+    db.with_name("ports.py").write_text(OWN_PORTS)
+    command = [sys.executable, "-m", "agent", "ask", "q", "--agent", f"ports:{which}"]
+    returned, out, err = finish(spawn(command, db.parent))
+    assert (returned, out, said in err) == (code, "", True), err
+    assert not re.search(r"Traceback|File \"", err)
+    assert rows(db, "select stop from runs") == [(stop,)]

@@ -638,19 +638,24 @@ def test_a_cancelled_task_ends_the_run_as_cancelled(tmp_path: Path, where: str) 
     assert statuses(tmp_path) == ("cancelled", [] if where == "model" else [(f"hang_{where}", "cancelled")])
 
 
-def test_a_tool_that_never_returns_is_given_up_and_holds_nothing_up(tmp_path: Path) -> None:  # F49
+@pytest.mark.parametrize("name", ["hang", "hang_elsewhere"])
+def test_a_tool_that_never_returns_is_given_up_and_holds_nothing_up(tmp_path: Path, name: str) -> None:  # F49
     over = threading.Event()
 
     @tool
     def hang() -> None:
         over.wait(60)
 
+    @tool
+    async def hang_elsewhere() -> None:
+        await asyncio.to_thread(over.wait, 60)
+
     started = time.monotonic()
-    one = play(tmp_path, calling("hang", ""), tools=Toolbox([hang]).with_options("hang", timeout=0.05))
+    one = play(tmp_path, calling(name, ""), tools=Toolbox([hang, hang_elsewhere]).with_options(name, timeout=0.05))
     assert time.monotonic() - started < 5
-    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "playhead-tool")
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name.startswith("playhead-"))
     over.set()
-    assert "gave no answer within 0.05 seconds" in one.observations[0]
+    assert f"{name} gave no answer within 0.05 seconds" in one.observations[0]
     assert (one.result.answer, one.recorded("error")) == ("done", [("timeout",)])
 
 

@@ -125,6 +125,10 @@ def hang(text: str) -> str:
 async def hang_async(text: str) -> str:
     await asyncio.sleep(60)
 
+@tool
+async def hang_thread(text: str) -> str:
+    await asyncio.to_thread(threading.Event().wait, 60)
+
 async def slow(messages):
     await asyncio.sleep(60)
 
@@ -133,6 +137,7 @@ def script(name):
 
 hang_sync = Agent(model=script("hang"), tools=Toolbox([hang]))
 hang_async_ = Agent(model=script("hang_async"), tools=Toolbox([hang_async]))
+hang_thread_ = Agent(model=script("hang_thread"), tools=Toolbox([hang_thread]))
 hang_model = Agent(model=slow)
 """
 
@@ -142,6 +147,7 @@ hang_model = Agent(model=slow)
     [
         ("hang_sync", signal.SIGINT, 130, "interrupted"),
         ("hang_async_", signal.SIGINT, 130, "interrupted"),
+        ("hang_thread_", signal.SIGINT, 130, "interrupted"),
         ("hang_model", signal.SIGINT, 130, "interrupted"),
         ("hang_sync", signal.SIGTERM, 143, "terminated"),
         ("hang_async_", signal.SIGTERM, 143, "terminated"),

@@ -1,6 +1,7 @@
 """The loop: who decides, when it ends, and that the history is valid at every step."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from agent import (
     tool,
 )
 from agent.loop import Act, Ask, Decline, End, Progress, next_move
+from tracing import Recorder
 
 CALL = ToolCall("c1", "add", '{"a":1,"b":2}')
 ASKED = (Message(role="user", content="q"),)
@@ -57,6 +59,8 @@ def calls(*arguments: dict[str, Any]) -> dict[str, Any]:
         (Progress(messages=ASKED, last=answer(content="42")), "max_steps", End("answered", "42")),
         (Progress(messages=ASKED, last=answer(content="42", finish="tool_calls")), None, End("answered", "42")),
         (Progress(messages=ASKED, last=answer(finish="content_filter")), None, End("content_filter", None)),
+        (Progress(messages=ASKED, last=answer(content="", finish="length")), None, End("output_limit", None)),
+        (Progress(messages=ASKED, last=answer(content="4", finish="length")), None, End("answered", "4")),
         (Progress(messages=ASKED, last=answer(calls=(CALL,))), "max_steps", End("max_steps")),
         (Progress(messages=ASKED), "time_limit", End("time_limit")),
     ],
@@ -162,6 +166,17 @@ def test_each_step_is_told_once_with_its_observations() -> None:
     ]  # fmt: skip
 
 
+def test_an_observer_that_would_never_be_awaited_is_refused(tmp_path: Path) -> None:
+    async def on_step(step: Step) -> None:
+        raise AssertionError
+
+    with Recorder(tmp_path / "t.db") as recorder:
+        for run_one in (run_sync, recorder.run_sync):
+            with pytest.raises(TypeError, match="on_step must be a plain function"):
+                run_one(script("x"), "q", on_step=on_step)
+    assert recorder.last is None
+
+
 def test_max_parallel_bounds_how_many_calls_run_at_the_same_time() -> None:
     running, most = 0, 0
 
@@ -181,6 +196,25 @@ def test_max_parallel_bounds_how_many_calls_run_at_the_same_time() -> None:
         result = run_sync(agent, "q")
         assert most == allowed
         assert [message.content for message in result.messages[2:11]] == [str(number) for number in range(9)]
+
+
+def test_a_tool_may_use_more_threads_than_there_are_at_a_time_and_hears_what_they_raise() -> None:
+    @tool
+    async def spread(count: int) -> Any:
+        return await asyncio.gather(*(asyncio.to_thread(pow, 2, number) for number in range(count)))
+
+    @tool
+    async def divide(by: int) -> float:
+        return await asyncio.to_thread(lambda: 1 / by)
+
+    asked = {
+        "tool_calls": [{"name": "spread", "arguments": {"count": 100}}, {"name": "divide", "arguments": {"by": 0}}]
+    }
+    result = run_sync(Agent(model=ScriptedModel([asked, "done"]), tools=Toolbox([spread, divide])), "q")
+    assert [message.content for message in result.messages[2:4]] == [
+        f"[{','.join(str(2**number) for number in range(100))}]",
+        "Error: divide raised ZeroDivisionError: division by zero",
+    ]
 
 
 def test_it_runs_inside_a_running_event_loop_too() -> None:
@@ -205,7 +239,41 @@ def test_a_cancelled_run_lets_the_cancellation_through() -> None:
         asyncio.run(main())
 
 
+def test_a_model_that_raises_a_cancellation_of_its_own_has_failed() -> None:
+    async def lost(messages: list[Any]) -> str:
+        raise asyncio.CancelledError
+
+    with pytest.raises(ModelError, match="the model's function raised CancelledError, and nobody cancelled the run"):
+        run_sync(Agent(model=lost), "q")
+
+
+@pytest.mark.parametrize("value", [0, True, 2.0, "3", None])
 @pytest.mark.parametrize("field", ["max_steps", "max_parallel"])
-def test_limits_below_one_are_refused(field: str) -> None:
+def test_limits_below_one_are_refused(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{field} must be a whole number of at least 1"):
-        Limits(**{field: 0})
+        Limits(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("max_tokens", -1, "max_tokens must be a whole number from 0 on, or None, not -1"),
+        ("max_tokens", True, "max_tokens must be a whole number from 0 on, or None, not True"),
+        ("max_tokens", "9", "max_tokens must be a whole number from 0 on, or None, not '9'"),
+        ("max_seconds", "5", "max_seconds must be a number of seconds from 0 on, not '5'"),
+        ("max_seconds", float("nan"), "max_seconds must be a number of seconds from 0 on, not nan"),
+        ("max_seconds", -1, "max_seconds must be a number of seconds from 0 on, not -1"),
+    ],
+)
+def test_limits_that_could_not_be_kept_to_are_refused(field: str, value: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Limits(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("history", "kind"),
+    [("abc", "str"), ({"role": "user", "content": "hi"}, "dict"), (run_sync(script("x"), "q"), "Result")],
+)
+def test_a_history_that_is_no_list_is_refused_with_what_to_give(history: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"a history must be a list of messages, not a {kind}: give the messages of a"):
+        run_sync(script("x"), "q", history=history)

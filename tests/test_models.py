@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pydantic
 import pytest
@@ -39,6 +39,25 @@ class SdkMessage(pydantic.BaseModel):
     audio: None = None
 
 
+class NamedMessage(NamedTuple):
+    content: str | None
+    tool_calls: list[Any]
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedRefusal:
+    content: None = None
+    refusal: str = "I cannot"
+
+
+class RefusalByProperty:
+    content = None
+
+    @property
+    def refusal(self) -> str:
+        return "I cannot"
+
+
 def once(answer: Any) -> Any:
     """A model that answers once, then says done."""
     left = iter([answer, "done"])
@@ -59,6 +78,7 @@ def once(answer: Any) -> Any:
             choices=[SimpleNamespace(message={"tool_calls": [CALL]}, finish_reason="stop")], usage=None, model="m"
         ),
         Message(role="assistant", tool_calls=(ToolCall("x", "add", '{"a":1,"b":2}'),)),
+        NamedMessage(None, [CALL]),
     ],
 )
 def test_a_message_of_any_usual_shape_is_read(message: Any) -> None:
@@ -74,7 +94,9 @@ def test_usage_may_come_beside_the_message_or_with_the_completion() -> None:
     beside = run_sync(Agent(model=lambda messages: ("a", usage)), "q").stats
     completion = {"choices": [{"message": {"content": "a"}}], "usage": usage}
     within = run_sync(Agent(model=lambda messages: completion), "q").stats
-    assert beside == within
+    told = run_sync(Agent(model=lambda messages: {"content": "a", "usage": usage, "finish_reason": "stop"}), "q")
+    assert beside == within == told.stats
+    assert (told.finish, told.messages[-1]) == ("stop", Message(role="assistant", content="a"))
     assert beside.usage == Usage(input=10, output=2, cached=4)
 
 
@@ -124,9 +146,21 @@ def test_a_function_gets_the_schemas_where_it_takes_them(model: Any, answer: str
         ({"error": {"message": "busy", "code": 502}}, "the provider answered with an error: busy"),
         ({"choices": None, "error": {"message": "busy"}}, "the provider answered with an error: busy"),
         ({"choices": []}, "the completion has no choices"),
+        (
+            {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"message": "overloaded"}}]},
+            "the provider answered with an error: overloaded",
+        ),
         ({}, "the model's answer holds no message"),
         (7, "a model must return a message with content or tool_calls, not int"),
         (None, "a model must return a message with content or tool_calls, not NoneType"),
+        (("a", None, "b"), r"a model must return a message or \(message, usage\), not a tuple of 3"),
+        ({"tool_calls": CALL}, "the tool_calls of a message must be a list, not an object"),
+        ({"tool_calls": "add"}, "the tool_calls of a message must be a list, not a string"),
+        ({"tool_calls": 7}, "the tool_calls of a message must be a list, not an integer"),
+        (
+            {"content": None, "function_call": {"name": "add", "arguments": "{}"}},
+            "asked for a function_call, the old form",
+        ),
     ],
 )
 def test_what_is_no_answer_is_a_failure_not_an_empty_success(answer: Any, said: str) -> None:
@@ -204,8 +238,17 @@ def test_extra_fields_are_kept_and_a_finish_reason_is_text() -> None:
     assert response.message.to_dict() == {"role": "assistant", "content": "a", "reasoning_content": "hmm"}
 
 
-def test_a_plain_objects_refusal_is_a_refusal() -> None:
-    result = run_sync(Agent(model=lambda messages: SimpleNamespace(content=None, refusal="I cannot")), "q")
+@pytest.mark.parametrize(
+    "message",
+    [
+        SimpleNamespace(content=None, refusal="I cannot"),
+        SlottedRefusal(),
+        RefusalByProperty(),
+        {"content": [{"type": "refusal", "refusal": "I cannot"}]},
+    ],
+)
+def test_a_refusal_is_one_wherever_it_stands(message: Any) -> None:
+    result = run_sync(Agent(model=lambda messages: message), "q")
     assert (result.stop, result.messages[-1].refusal) == ("refused", "I cannot")
 
 
@@ -229,6 +272,14 @@ def test_a_script_takes_responses_as_they_are() -> None:
     [
         ("{", r"s\.jsonl, line 1: not JSON"),
         ('"ok"\n7\n', r"s\.jsonl, line 2: a response is a string or an object"),
+        (
+            '{"tool_calls": {"name": "add"}}',
+            r"s\.jsonl, line 1: the tool_calls of a message must be a list, not an object",
+        ),
+        (
+            '{"tool_calls": [{"name": "add", "args": {}}]}',
+            "line 1: a short tool call has a name and arguments, not 'args'",
+        ),
     ],
 )
 def test_a_malformed_script_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -238,6 +289,23 @@ def test_a_malformed_script_is_refused_with_its_line(tmp_path: Path, text: str, 
         ScriptedModel.load(path)
 
 
+@pytest.mark.parametrize(("responses", "kind"), [("hello", "str"), ({"content": "hello"}, "dict")])
+def test_one_response_is_no_script(responses: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"a script is a list of responses, not a {kind}"):
+        ScriptedModel(responses)
+
+
+def test_a_function_that_has_run_out_of_answers_fails_the_run_with_a_sentence() -> None:
+    left = iter(())
+    with pytest.raises(ModelError, match="the model's function raised StopIteration: it has no answer left"):
+        run_sync(Agent(model=lambda messages: next(left)), "q")
+
+
+@pytest.mark.parametrize(("content", "answer"), [(0, "0"), (False, "false"), (1.5, "1.5"), ([], ""), ({}, "")])
+def test_a_content_that_is_no_text_is_written_as_json(content: Any, answer: str) -> None:
+    assert run_sync(Agent(model=lambda messages: {"content": content}), "q").answer == answer
+
+
 def test_values_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Message(role="user").role = "system"  # type: ignore[misc]
@@ -245,7 +313,14 @@ def test_values_are_frozen() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "said"),
-    [({"tools": [add]}, "write Toolbox"), ({"model": "gpt-9"}, "must be a Model or a callable, not str")],
+    [
+        ({"tools": [add]}, "write Toolbox"),
+        ({"model": "gpt-9"}, "must be a Model or a callable, not str"),
+        ({"model": SimpleNamespace(respond=add)}, "a model must have info, a ModelInfo, beside respond"),
+        ({"limits": {"max_steps": 3}}, "limits must be Limits, not dict: write Limits"),
+        ({"limits": None}, "limits must be Limits, not NoneType"),
+        ({"settings": None}, "settings must be a dict, not NoneType"),
+    ],
 )
 def test_an_agent_that_could_not_run_is_refused_when_it_is_made(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):

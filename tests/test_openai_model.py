@@ -135,6 +135,7 @@ def test_a_server_that_does_not_stream_when_asked_is_understood() -> None:
         assert asked(model(server.url, stream=True)).message.content == "plain"
 
 
+OVERLOADED = {"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "overloaded"}}
 BUSY = Reply({"error": {"message": f"busy, {KEY}", "code": 429}}, status=429, headers={"retry-after": "0"})
 
 
@@ -149,6 +150,8 @@ BUSY = Reply({"error": {"message": f"busy, {KEY}", "code": 429}}, status=429, he
         ([Reply(b"<html>hello</html>")], ["the answer is not JSON: '<html>hello</html>'"]),
         ([Reply({"choices": []})], ["the completion has no choices"]),
         ([Reply({"choices": None, "error": {"message": "no"}})], ["the provider answered with an error: no"]),
+        ([Reply({"choices": [OVERLOADED]})], ["the provider answered with an error: overloaded"]),
+        ([completion("", finish="error")], ["the provider answered with an error: it did not say which"]),
     ],
 )
 def test_what_may_pass_is_tried_again_and_each_attempt_is_told(faults: list[Reply], said: list[str]) -> None:
@@ -165,6 +168,9 @@ def test_what_may_pass_is_tried_again_and_each_attempt_is_told(faults: list[Repl
         (Reply(events=[delta(content="hal")], done=False), "the stream ended before the answer did"),
         (Reply(events=[delta(content="hal"), "{broken"]), "the stream holds a line that is not JSON"),
         (Reply(events=[delta(content="hal"), {"error": {"message": "overloaded"}}]), "an error: overloaded"),
+        (Reply(events=[delta(content="hal"), {"choices": [OVERLOADED]}]), "an error: overloaded"),
+        (Reply(events=[delta(content="hal"), delta("error")]), "an error: it did not say which"),
+        (Reply(events=[delta(tool_calls=ADD)]), "the tool_calls of a message must be a list, not an object"),
     ],
 )
 def test_a_stream_that_breaks_off_is_tried_again(events: Reply, said: str) -> None:

@@ -24,7 +24,8 @@ def test_every_behaviour_of_the_loop_has_its_runs() -> None:
     assert {path.stem for path in FILES} >= {kind.__name__ for kind in KINDS}
     stops = {one.stop for path in FILES for one in recordings(path)}
     assert stops == {
-        "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "failed", "cancelled"
+        "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "output_limit",
+        "failed", "cancelled",
     }  # fmt: skip
 
 

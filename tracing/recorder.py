@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from agent.agents import Agent
 from agent.errors import ModelError
 from agent.history import opening
-from agent.loop import proceed
+from agent.loop import check_observer, proceed
 from agent.messages import Message
 from agent.models.calling import as_model
 from agent.ports import Budget, Tell, unheard
@@ -95,6 +95,7 @@ class Recorder:
         again, `version` is that of your program, `source` (`module:attribute`) says where a command finds the agent; `origin`
         is for runs that come from a record. Raises what `agent.run` raises, and TypeError for metadata that is no
         mapping."""
+        check_observer(on_step)
         first = opening(agent.system, history, question)
         if self._instruments is None:
             return await proceed(agent, first, on_step=on_step, tell=tell, budget=budget, prices=self._prices)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 STATUSES = ("running", "answered", "stopped", "failed", "cancelled", "interrupted")
 STOPS = (
-    "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "failed", "cancelled"
+    "answered", "max_steps", "token_limit", "cost_limit", "time_limit", "refused", "content_filter", "output_limit",
+    "failed", "cancelled",
 )  # fmt: skip
 
 Command = Callable[..., Any]

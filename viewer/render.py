@@ -5,7 +5,6 @@ in a pipe nothing is cut and nothing is coloured (`NO_COLOR` and `FORCE_COLOR` a
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -14,6 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from agent.reporting import width_of
 from agent.terminal import visible
 from viewer.amounts import NANO, dollars
 
@@ -64,7 +64,7 @@ class Screen:
             emoji=False,
             soft_wrap=True,
         )
-        self.width: int | None = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        self.width: int | None = width_of(sys.stdout, 80) if sys.stdout.isatty() else None
         """Cells of a line; None where nothing is cut."""
 
     def line(self, *parts: Part, shorten: bool = False) -> None:

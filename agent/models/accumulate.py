@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.canonical import to_json
+from agent.models.wire import calls_of, error_in
 
 
 class Accumulator:
@@ -33,7 +34,7 @@ class Accumulator:
         self.usage = chunk.get("usage") or self.usage
         self.model = chunk.get("model") or self.model
         self.tier = chunk.get("service_tier") or self.tier
-        self.error = chunk.get("error") or self.error
+        self.error = error_in(chunk) or self.error
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):
@@ -45,7 +46,7 @@ class Accumulator:
         for key, value in delta.items():
             if key == "tool_calls":
                 came: list[dict[str, Any]] = []
-                for piece in value or ():
+                for piece in calls_of(delta):
                     if isinstance(piece, Mapping):
                         came.append(self._add_call(piece, came))
             elif key != "role" and isinstance(value, str):

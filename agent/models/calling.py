@@ -1,13 +1,14 @@
 """Any callable as a model: how people first try a loop."""
 
+import asyncio
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent.models.wire import first_choice, read, to_response
+from agent.models.wire import first_choice, message_and_usage, read, to_response, told_apart
 from agent.ports import Model, ModelInfo, Tell
-from agent.sync import in_thread
+from agent.sync import in_thread, is_cancelled
 from agent.values import Request, Response
 
 _NAMES = ("tools", "tool_schemas", "functions", "schemas")
@@ -26,8 +27,8 @@ class CallableModel:
     """A function `(messages)` or `(messages, tool_schemas)` over chat-completions dicts, sync or async.
 
     It returns a message (a dict, an SDK object, anything with `content` and `tool_calls`, or a plain string), a
-    `(message, usage)` pair, or a whole chat completion. A sync function runs in a thread of its own. It gets copies:
-    what it does to its arguments changes no history.
+    `(message, usage)` pair, or a whole chat completion; a dict may hold `usage` and `finish_reason` beside the message.
+    A sync function runs in a thread of its own. It gets copies: what it does to its arguments changes no history.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -45,13 +46,7 @@ class CallableModel:
                 named[self._schemas_as] = schemas
             else:
                 arguments.append(schemas)
-        if _is_async(self._function):
-            answer = await self._function(*arguments, **named)
-        else:
-            answer = await in_thread(lambda: self._function(*arguments, **named))
-            if inspect.isawaitable(answer):
-                answer = await answer
-        message, usage = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+        message, usage = message_and_usage(await self._ask(arguments, named))
         if isinstance(message, Response):
             return message
         finish = model = tier = None
@@ -60,7 +55,24 @@ class CallableModel:
             usage, model = read(completion, "usage") if usage is None else usage, read(completion, "model")
             tier = read(completion, "service_tier")
             message, finish = first_choice(completion)
+        elif isinstance(message, Mapping):
+            message, usage, finish, model, tier = told_apart(message, usage)
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
+
+    async def _ask(self, arguments: list[Any], named: dict[str, Any]) -> Any:
+        def ask() -> Any:
+            try:
+                return self._function(*arguments, **named)
+            except StopIteration as error:  # it cannot pass through a coroutine as it is
+                raise RuntimeError("the model's function raised StopIteration: it has no answer left") from error
+
+        try:
+            answer = ask() if is_async(self._function) else await in_thread(ask)
+            return await answer if inspect.isawaitable(answer) else answer
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise RuntimeError("the model's function raised CancelledError, and nobody cancelled the run") from error
 
 
 def _schemas_as(function: Callable[..., Any]) -> str | None:
@@ -83,7 +95,7 @@ def _schemas_as(function: Callable[..., Any]) -> str | None:
     return None
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent.models.accumulate import Accumulator
 from agent.models.retrying import Failed, Retries, attempted, retry_after
 from agent.models.servers import NoServer, Server, server_for, unconfigured
-from agent.models.wire import first_choice, read, to_response, to_usage
+from agent.models.wire import error_in, first_choice, read, to_response, to_usage
 from agent.ports import FirstToken, ModelInfo, Tell, TextDelta
 from agent.values import Charge, Request, Response
 
@@ -223,7 +223,7 @@ def _chunk(data: str) -> Any:
 
 
 def _raise_error(completion: Any, clean: Any) -> None:
-    error = read(completion, "error")
+    error = error_in(completion)
     if not error:
         return
     text = read(error, "message") if isinstance(error, Mapping) else error

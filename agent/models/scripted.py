@@ -1,6 +1,5 @@
 """A model that says what it was told to say: for tests, demos, and runs that were recorded."""
 
-import dataclasses
 import json
 import threading
 from collections.abc import Iterable, Mapping
@@ -9,9 +8,9 @@ from typing import Any
 
 from agent.errors import ScriptError, ScriptExhausted, replayed_error
 from agent.messages import Message
-from agent.models.wire import first_choice, to_response
+from agent.models.wire import calls_of, first_choice, message_and_usage, to_response, told_apart
 from agent.ports import ModelInfo, Tell
-from agent.values import Request, Response, Result, Usage
+from agent.values import Request, Response, Result
 
 
 class ScriptedModel:
@@ -26,6 +25,10 @@ class ScriptedModel:
     """
 
     def __init__(self, responses: Iterable[Any], *, name: str = "scripted") -> None:
+        if isinstance(responses, str | bytes | Mapping | Message):
+            raise TypeError(
+                f"a script is a list of responses, not a {type(responses).__name__}: write ScriptedModel([...])"
+            )
         self.info = ModelInfo(name=name, provider="playhead")
         self._responses = list(responses)
         self._next = 0
@@ -54,6 +57,11 @@ class ScriptedModel:
                 raise ScriptError(
                     f"{path}, line {number}: a response is a string or an object with content or tool_calls"
                 )
+            if isinstance(response, dict):
+                try:
+                    _short_calls(response, step=0)
+                except ValueError as error:
+                    raise ScriptError(f"{path}, line {number}: {error}") from error
             responses.append(response)
         return cls(responses, name=f"script:{Path(path).name}")
 
@@ -84,7 +92,7 @@ class ScriptedModel:
             raise response
         if isinstance(response, Response):
             return response
-        message, usage = response if isinstance(response, tuple) else (response, None)
+        message, usage = message_and_usage(response)
         finish = model = tier = None
         if isinstance(message, Mapping) and "choices" in message:  # a whole completion, as a server sent it
             usage, model, tier = message.get("usage"), message.get("model"), message.get("service_tier")
@@ -93,17 +101,9 @@ class ScriptedModel:
             message = dict(message)
             if isinstance(message.get("error"), str) and not message.keys() & {"content", "tool_calls"}:
                 raise replayed_error(message["error"])
-            usage, finish, model, tier = (
-                message.pop(key, default)
-                for key, default in (("usage", usage), ("finish_reason", None), ("model", None), ("service_tier", None))
-            )
-            if isinstance(usage, Mapping) and not usage.keys() & {"prompt_tokens", "completion_tokens"}:
-                known = {field.name for field in dataclasses.fields(Usage)}
-                usage = Usage(**{key: value for key, value in usage.items() if key in known})
-            if message.get("tool_calls"):
-                message["tool_calls"] = [
-                    _full(call, f"call_{request.step}_{index}") for index, call in enumerate(message["tool_calls"])
-                ]
+            message, usage, finish, model, tier = told_apart(message, usage)
+            if calls := _short_calls(message, request.step):
+                message["tool_calls"] = calls
         elif not isinstance(message, str | Message):
             raise ScriptError(f"response {position + 1} of the script is a {type(message).__name__}, not a message")
         return to_response(message, step=request.step, usage=usage, finish=finish, model=model, tier=tier)
@@ -115,8 +115,15 @@ class ScriptedModel:
             raise ScriptError(f"{left} of the script's {len(self._responses)} responses were never asked for")
 
 
+def _short_calls(message: Mapping[str, Any], step: int) -> list[Any]:
+    """The calls of a message, the short ones in full. Raises ValueError."""
+    return [_full(call, f"call_{step}_{index}") for index, call in enumerate(calls_of(message))]
+
+
 def _full(call: Any, made_up_id: str) -> Any:
     if isinstance(call, Mapping) and "function" not in call and "name" in call:
+        if unknown := call.keys() - {"id", "type", "index", "name", "arguments"}:
+            raise ValueError(f"a short tool call has a name and arguments, not {sorted(unknown)[0]!r}")
         function = {"name": call["name"], "arguments": call.get("arguments", "{}")}
         return {"id": call.get("id", made_up_id), "function": function}
     return call

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.arguments import Unusable, parse
+from agent.arguments import Unusable, json_kind, parse
 from agent.canonical import encodable, escaped, to_json, to_text
 from agent.messages import Message, ToolCall
 from agent.values import Response, Usage
@@ -111,10 +111,11 @@ def sendable(arguments: str) -> str:
 
 
 def to_usage(usage: Any) -> Usage:
-    """A chat-completions usage (dict or object) or a `Usage`; what is missing or no count is None."""
-    if isinstance(usage, Usage):
-        fields = {field.name: _count(getattr(usage, field.name)) for field in dataclasses.fields(usage)}
-        return Usage(**fields)
+    """A chat-completions usage (dict or object), or a `Usage` (or a dict of its fields); what is missing or no count
+    is None."""
+    is_chat = not isinstance(usage, Mapping) or usage.keys() & {"prompt_tokens", "completion_tokens"}
+    if isinstance(usage, Usage) or not is_chat:
+        return Usage(**{field.name: _count(read(usage, field.name)) for field in dataclasses.fields(Usage)})
     prompt, completion = read(usage, "prompt_tokens_details"), read(usage, "completion_tokens_details")
     into, out = _count(read(usage, "prompt_tokens")), _count(read(usage, "completion_tokens"))
     reasoning, total = _count(read(completion, "reasoning_tokens")), _count(read(usage, "total_tokens"))
@@ -150,12 +151,46 @@ def _as_dict(message: Any) -> dict[str, Any]:
             own = {key: value for key, value in getattr(message, "__dict__", {}).items() if not key.startswith("_")}
             fields = {**own, "content": getattr(message, "content", None)}
             fields["tool_calls"] = getattr(message, "tool_calls", None)
+            # A property, or a field in a slot, stands in no __dict__.
+            told = {name: getattr(message, name, None) for name in ("refusal", "function_call")}
+            fields |= {name: value for name, value in told.items() if value is not None}
         case _:
             kind = type(message).__name__
             raise TypeError(f"a model must return a message with content or tool_calls, not {kind}")
     if not fields.keys() & {"content", "tool_calls", "refusal"} and fields.get("role") != "assistant":
         raise ValueError(_no_message(fields))
+    calls = calls_of(fields)
+    if fields.get("function_call") and not calls:
+        raise ValueError(
+            "the model asked for a function_call, the old form of a call: use a server that sends tool_calls"
+        )
     return fields
+
+
+def calls_of(message: Mapping[str, Any]) -> Sequence[Any]:
+    """The tool calls of a message, as they came. Raises ValueError where they are no list."""
+    calls = message.get("tool_calls") or ()
+    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+        raise ValueError(f"the tool_calls of a message must be a list, not {json_kind(calls)}")
+    return calls
+
+
+def told_apart(told: Mapping[str, Any], usage: Any) -> tuple[dict[str, Any], Any, Any, Any, Any]:
+    """The message, usage, finish reason, model and tier of a dict that holds them all; `usage` where it holds none."""
+    message = dict(told)
+    beside = (("usage", usage), ("finish_reason", None), ("model", None), ("service_tier", None))
+    usage, finish, model, tier = (message.pop(key, default) for key, default in beside)
+    return message, usage, finish, model, tier
+
+
+def message_and_usage(answer: Any) -> tuple[Any, Any]:
+    """What a model returned: a message, or a pair of it and its usage. A message may be a tuple itself."""
+    is_message = hasattr(answer, "content") or hasattr(answer, "tool_calls")
+    if is_message or not isinstance(answer, tuple):
+        return answer, None
+    if len(answer) != 2:
+        raise ValueError(f"a model must return a message or (message, usage), not a tuple of {len(answer)}")
+    return answer
 
 
 def _no_message(fields: Mapping[str, Any]) -> str:
@@ -210,9 +245,22 @@ def _refuse(constant: str) -> None:
 
 
 def first_choice(completion: Any) -> tuple[Any, str | None]:
-    """The message and the finish reason of a whole chat completion. Raises ValueError where it has no choice."""
+    """The message and the finish reason of a whole chat completion. Raises ValueError where it has none, or an error."""
+    if error := error_in(completion):
+        raise ValueError(_no_message({"error": error}))
+    choice = _choice(completion)
+    if choice is None:
+        raise ValueError("the completion has no choices")
+    return read(choice, "message"), read(choice, "finish_reason")
+
+
+def error_in(completion: Any) -> Any:
+    """The provider's error in a completion, in its choice (as OpenRouter has it) or in a piece of a stream."""
+    choice = _choice(completion)
+    unsaid = "it did not say which" if read(choice, "finish_reason") == "error" else None
+    return read(completion, "error") or read(choice, "error") or unsaid
+
+
+def _choice(completion: Any) -> Any:
     choices = read(completion, "choices")
-    if not isinstance(choices, Sequence) or not choices:
-        error = read(completion, "error") or read(read(completion, "model_extra"), "error")
-        raise ValueError(_no_message({"error": error}) if error else "the completion has no choices")
-    return read(choices[0], "message"), read(choices[0], "finish_reason")
+    return choices[0] if isinstance(choices, Sequence) and choices else None

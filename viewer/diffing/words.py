@@ -28,6 +28,7 @@ _ENDINGS = {
     "failed": "failed",
     "refused": "was refused",
     "content_filter": "was filtered",
+    "output_limit": "was cut before it answered",
     "cancelled": "was cancelled",
 }
 
