@@ -15,7 +15,8 @@ from agent.values import ToolSchema
 TIMEOUT = 300.0
 """Seconds that a tool has, unless told otherwise."""
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+MAX_NAME = 64
+_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,8 @@ class FunctionTool:
     """Seconds after which the model is told that there was no answer; None for no limit."""
     max_chars: int = MAX_CHARS
     """What the model gets to read of one result."""
-    read_on: Callable[[Mapping[str, Any], str, str], str] | None = None
-    """From the arguments, what is shown of a cut result and the whole of it to the call that reads on."""
+    read_on: Callable[[Mapping[str, Any], str, str], str | None] | None = None
+    """From the arguments, what is shown of a cut result and the whole of it to the call that reads on, or None."""
 
     @property
     def __name__(self) -> str:

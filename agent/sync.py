@@ -29,7 +29,7 @@ def run_sync(agent: Agent, question: str, **options: Any) -> Result:
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end and returns its result."""
-    if not _in_loop():
+    if not in_loop():
         return asyncio.run(work)
     outcome = _Outcome[T]()
     context = contextvars.copy_context()
@@ -66,7 +66,8 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
     return outcome.get()
 
 
-def _in_loop() -> bool:
+def in_loop() -> bool:
+    """Whether an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

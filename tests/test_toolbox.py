@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -113,6 +114,10 @@ class Awkward:
         raise RuntimeError("no")
 
 
+class Panic(BaseException):
+    """As a library written in Rust raises it."""
+
+
 @dataclasses.dataclass
 class Point:
     x: int
@@ -166,6 +171,60 @@ def test_a_generator_is_read_out_in_the_tools_own_time() -> None:
     assert call(Toolbox([stream]), "stream", "").shown == "[1,2]"
 
 
+def count_to(last: int) -> Iterator[int]:
+    yield from range(last)
+
+
+async def count_to_in_place(last: int) -> AsyncIterator[int]:
+    for number in range(last):
+        yield number
+
+
+@pytest.mark.parametrize("function", [count_to, count_to_in_place])
+def test_a_generator_is_read_to_ten_thousand_items_and_what_has_more_says_so(function: Callable[..., Any]) -> None:
+    toolbox = Toolbox([function]).with_options(function.__name__, max_chars=100_000)
+    note = "[the first 10,000 items; there are more, which were not asked for: ask for less]\n"
+    items = "[" + ",".join(str(number) for number in range(10_000)) + "]"
+    assert call(toolbox, function.__name__, '{"last": 10000}') == Observation(shown=items, whole=items)
+    more = call(toolbox, function.__name__, '{"last": 10001}')
+    assert more == Observation(shown=note + items, whole=note + items, truncated=True)
+    assert call(Toolbox([function]), function.__name__, '{"last": 25000}').shown.startswith(note)
+
+
+def test_an_endless_async_generator_that_never_waits_ends_with_its_timeout_and_is_closed() -> None:
+    closed = []
+
+    async def forever() -> AsyncIterator[int]:
+        try:
+            while True:
+                time.sleep(0.001)  # noqa: ASYNC251
+                yield 1
+        finally:
+            closed.append(True)
+
+    assert call(Toolbox([forever]).with_options("forever", timeout=0.05), "forever", "").error == "timeout"
+    assert closed == [True]
+
+
+def test_what_is_to_be_awaited_or_read_out_is_so_wherever_it_comes_from() -> None:
+    async def gives_a_generator() -> Any:
+        return (number for number in range(3))
+
+    async def gives_a_coroutine() -> Any:
+        async def inner() -> list[int]:
+            return [0, 1, 2]
+
+        return inner()
+
+    @functools.wraps(count_to_in_place)
+    def wrapped() -> Any:
+        return count_to_in_place(3)
+
+    del wrapped.__wrapped__  # its own signature: it takes nothing
+    for function in (gives_a_generator, gives_a_coroutine, wrapped):
+        assert call(Toolbox([function]), function.__name__, "").shown == "[0,1,2]"
+
+
 def test_a_tools_own_timeout_error_is_not_taken_for_ours() -> None:
     observation = call(raising(TimeoutError("upstream")).with_options("fail", timeout=30), "fail", "")
     assert (observation.error, observation.shown) == ("TimeoutError", "Error: fail raised TimeoutError: upstream")
@@ -185,6 +244,11 @@ def test_a_type_that_raises_while_it_is_made_is_an_observation() -> None:
     observation = call(Toolbox([use]), "use", '{"it": {"n": 1}}')
     assert observation.error == "bad_arguments"
     assert "do not make what it takes (KeyError)" in observation.shown
+
+
+def test_a_name_too_long_for_a_tool_is_not_quoted_whole() -> None:
+    name = "x" * 64
+    assert call(Toolbox([now]), name + "y", "").shown == f"Error: there is no tool '{name}…'. The tools are: now."
 
 
 def test_our_own_words_are_cut_as_well() -> None:
@@ -218,10 +282,17 @@ def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, sh
         (SystemExit(3), "SystemExit", "Error: fail raised SystemExit: 3"),
         (TimeoutError("slow"), "TimeoutError", "Error: fail raised TimeoutError: slow"),
         (MemoryError(), "MemoryError", "Error: fail raised MemoryError."),
+        (GeneratorExit(), "GeneratorExit", "Error: fail raised GeneratorExit."),
+        (Panic("index out of bounds"), "Panic", "Error: fail raised Panic: index out of bounds"),
     ],
 )
 def test_an_exception_in_a_tool_becomes_its_type_and_text(error: BaseException, kind: str, said: str) -> None:
+    async def fail() -> None:
+        raise error
+
     assert call(raising(error), "fail", "") == Observation(shown=said, whole=said, error=kind)
+    if not isinstance(error, StopIteration):  # Python itself makes another of it in a coroutine
+        assert call(Toolbox([fail]), "fail", "") == Observation(shown=said, whole=said, error=kind)
 
 
 def test_a_keyboard_interrupt_in_a_tool_is_not_swallowed() -> None:
@@ -293,6 +364,20 @@ def test_a_result_is_cut_only_beyond_the_limit_and_never_inside_a_character(size
     assert len(observation.shown) == min(size, 3000)
 
 
+def no_hint(arguments: Any, shown: str, whole: str) -> str | None:
+    return None
+
+
+def broken_hint(arguments: Any, shown: str, whole: str) -> str | None:
+    raise LookupError(arguments["nothing"])
+
+
+@pytest.mark.parametrize("read_on", [no_hint, broken_hint])
+def test_a_cut_result_without_a_call_that_reads_on_says_only_that_it_is_cut(read_on: Any) -> None:
+    toolbox = returning("x" * 5000).with_options("give", read_on=read_on)
+    assert call(toolbox, "give", "").shown.splitlines()[-1] == "[cut: the first 2,957 of 5,000 characters]"
+
+
 def test_per_tool_options_leave_the_other_tools_and_the_first_toolbox_as_they_were() -> None:
     first = Toolbox([repeat, now])
     second = first.with_options("repeat", max_chars=200)
@@ -306,12 +391,23 @@ def test_per_tool_options_leave_the_other_tools_and_the_first_toolbox_as_they_we
     [
         ({"name": "repaet"}, "there is no tool 'repaet' to set options for; there are: repeat"),
         ({"name": "repeat", "max_chars": 10}, "max_chars of repeat must be at least 200"),
+        ({"name": "repeat", "max_chars": "3000"}, "max_chars of repeat must be at least 200, as an int, not '3000'"),
+        ({"name": "repeat", "max_chars": 500.5}, "max_chars of repeat must be at least 200, as an int, not 500.5"),
         ({"name": "repeat", "timeout": 0}, "timeout of repeat must be more than 0 seconds"),
+        ({"name": "repeat", "timeout": "5"}, "more than 0 seconds, or None for no limit, not '5'"),
+        ({"name": "repeat", "timeout": float("nan")}, "more than 0 seconds, or None for no limit, not nan"),
+        ({"name": "repeat", "read_on": "read_doc"}, "read_on of repeat must be a function"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolDefinitionError, match=said):
         Toolbox([repeat]).with_options(**options)
+
+
+@pytest.mark.parametrize("tools", [now, len, "now", None])
+def test_a_toolbox_of_what_is_no_list_says_how_to_write_it(tools: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"write Toolbox\(\[tool\]\)"):
+        Toolbox(tools)
 
 
 def test_hand_written_schemas_and_plain_functions_make_a_toolbox() -> None:
