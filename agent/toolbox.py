@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.arguments import Unusable, parse
 from agent.errors import ToolDefinitionError, described
-from agent.function_tool import MAX_NAME, TIMEOUT, FunctionTool, make_tool, tool_from_schema
+from agent.function_tool import MAX_NAME, TIMEOUT, FunctionTool, make_tool, parts_of, tool_from_schema
 from agent.json_schema import describe
 from agent.messages import ToolCall
 from agent.observing import MAX_CHARS, Unfinished, as_text, observe
@@ -51,15 +51,27 @@ class Toolbox:
     def from_schemas(
         cls, definitions: Iterable[Mapping[str, Any]], functions: Mapping[str, Callable[..., Any]]
     ) -> "Toolbox":
-        """Hand-written chat-completions tool definitions, and the plain functions by name."""
+        """Hand-written tool definitions (the chat-completions form, or Anthropic's) and the plain functions by name.
+
+        Raises ToolDefinitionError for what is no definition, for a schema that cannot be kept to, and where the
+        definitions and the functions do not fit each other.
+        """
+        if isinstance(definitions, str | Mapping) or not isinstance(definitions, Iterable):
+            raise ToolDefinitionError("the definitions must be a list of dicts: write from_schemas([definition], ...)")
+        if not isinstance(functions, Mapping):
+            raise ToolDefinitionError(
+                'the functions must be a dict by name: write from_schemas(..., {"name": function})'
+            )
         tools = []
         for definition in definitions:
-            name = definition.get("function", definition).get("name")
-            if name not in functions:
+            name = parts_of(definition).get("name")
+            if not isinstance(name, str) or name not in functions:
                 raise ToolDefinitionError(f"there is no function for the tool {name!r}: give one under its name")
             tools.append(tool_from_schema(definition, functions[name]))
         if extra := functions.keys() - {made.schema.name for made in tools}:
-            raise ToolDefinitionError(f"there is no definition for the function {sorted(extra)[0]!r}: give its schema")
+            raise ToolDefinitionError(
+                f"there is no definition for the function {sorted(map(str, extra))[0]!r}: give its schema"
+            )
         return cls(tools)
 
     def with_options(

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import dataclasses
 import functools
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -255,6 +256,15 @@ def test_our_own_words_are_cut_as_well() -> None:
     assert len(call(Toolbox([now]), "x" * 10**6, "").shown) <= 3000
 
 
+WITH_COUNT = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+EITHER = {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]}
+
+
 @pytest.mark.parametrize(
     ("schema", "given", "shown"),
     [
@@ -265,12 +275,119 @@ def test_our_own_words_are_cut_as_well() -> None:
         ({"enum": ["a", "b"]}, '"c"', 'must be one of "a", "b"'),
         ({"type": "array", "items": {"type": "integer"}}, '[1, "x"]', "v.1 must be an integer; it was a string"),
         ({}, '{"any": [1]}', '{"any":[1]}'),
+        ({"type": "integer"}, '" 2 "', "2"),
+        ({"type": "integer"}, "2.0", "2"),
+        ({"type": "integer"}, "true", "v must be an integer; it was true or false"),
+        ({"type": "number"}, '"1e999"', "v must be a number; it was a string"),
+        ({"type": "number"}, '"' + "9" * 5000 + '"', "v must be a number; it was a string"),
+        ({"type": "boolean"}, '"true"', "true"),
+        ({"type": ["integer", "string"]}, '"2"', "2"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, '"2"', "2"),
+        ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, '"2"', "v must be at least 3; it was an integer"),
+        ({"type": ["string", "null"], "enum": ["a", None]}, '"A"', 'v must be one of "a", null; it was a string'),
+        ({"const": 5}, "6", "v must be 5; it was an integer"),
+        ({"enum": [0.5, 1.0]}, "7", "v must be one of 0.5, 1.0; it was an integer"),
+        ({"enum": ("a", "b")}, '"c"', 'v must be one of "a", "b"; it was a string'),
+        (WITH_COUNT, '{"n": "abc"}', "v.n must be an integer; it was a string"),
+        (WITH_COUNT, '{"n": "3"}', '{"n":3}'),
+        (WITH_COUNT, '{"n": 3, "m": 1}', "v has no field m (its fields are: n)"),
+        ({"type": "array", "items": WITH_COUNT}, "[{}]", "v.0.n is required"),
+        ({"type": "array", "minItems": 2}, "[1]", "v must be a list with at least 2 items; it was a list"),
+        ({"type": "array", "uniqueItems": True}, "[1, 1]", "v must be a list without the same item twice"),
+        ({"type": "integer", "multipleOf": 5}, "7", "v must be an integer that is a multiple of 5"),
+        ({"$ref": "#/$defs/few"}, "4", "v must be an integer at most 3; it was an integer"),
+        ({"$ref": "#/$defs/few"}, '"3"', "3"),
+        (EITHER, "5", "v must be a string that matches ^a or that matches ^b; it was an integer"),
+        ({"type": "string", "pattern": "^(?!x)"}, '"xa"', "v must be a string that matches ^(?!x)"),
+        ({"not": {"type": "null"}}, "null", 'v must keep to {"not": {"type": "null"}}'),
     ],
 )
 def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, shown: str) -> None:
-    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    parameters = {
+        "type": "object",
+        "properties": {"v": schema},
+        "required": ["v"],
+        "$defs": {"few": {"type": "integer", "maximum": 3}},
+    }
     toolbox = Toolbox.from_schemas([{"name": "same", "parameters": parameters}], {"same": lambda v: v})
     assert shown in call(toolbox, "same", f'{{"v": {given}}}').shown
+
+
+def definition(**schema: Any) -> dict[str, Any]:
+    return {"name": "f", "parameters": {"type": "object", **schema}}
+
+
+def with_v(**schema: Any) -> dict[str, Any]:
+    return definition(properties={"v": schema})
+
+
+@pytest.mark.parametrize(
+    ("definitions", "said"),
+    [
+        (with_v(exclusiveMinimum=True), "is no JSON Schema (2020-12) at properties.v.exclusiveMinimum: "),
+        (with_v(pattern="["), "is no JSON Schema (2020-12) at properties.v.pattern: "),
+        (with_v(type="objct"), "is no JSON Schema (2020-12) at properties.v.type: "),
+        (definition(required=True), "is no JSON Schema (2020-12) at required: "),
+        (definition(required=["x"]), "the schema of the tool f requires 'x': give it in its properties"),
+        (with_v(default=float("nan")), "the schema of the tool f is no JSON: "),
+        (with_v(enum={1}), "the schema of the tool f is no JSON: "),
+        (with_v(nullable=True), "the schema of the tool f has 'nullable', which cannot be kept to: leave it out"),
+        (with_v(items={"nullable": True}), "the schema of the tool f has 'nullable', which cannot be kept to"),
+        (with_v(**{"$ref": "#/$defs/none"}), "refers to '#/$defs/none', which is not in it: put it into $defs"),
+        (with_v(**{"$ref": "other.json"}), "refers to 'other.json', which is not in it: put it into $defs"),
+        (with_v(**{"$ref": "#/properties/v"}), "refers to '#/properties/v', which only refers to itself"),
+        (definition(additionalProperties=True), "allows more than its properties (none): give its function **kwargs"),
+        ({"name": "f", "parameters": "{}"}, "the schema of the tool f must be that of an object"),
+        ({"name": "f", "cache_control": {}}, "has 'cache_control', which cannot be sent: leave it out"),
+        ({"name": ["f"]}, "there is no function for the tool ['f']"),
+    ],
+)
+def test_a_hand_written_schema_that_cannot_be_kept_to_is_refused_at_registration(
+    definitions: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ToolDefinitionError, match=re.escape(said)):
+        Toolbox.from_schemas([definitions], {"f": lambda v=None: v})
+
+
+@pytest.mark.parametrize(
+    ("definitions", "functions", "said"),
+    [
+        ({"name": "f"}, {"f": len}, "the definitions must be a list of dicts"),
+        ('[{"name": "f"}]', {"f": len}, "the definitions must be a list of dicts"),
+        (["f"], {"f": len}, "a tool's definition must be a dict with name, description and parameters, not a str"),
+        ([{"name": "f"}], [len], "the functions must be a dict by name"),
+        ([{"name": "f"}], {"f": None}, "what is given for the tool f is a NoneType: give a function"),
+    ],
+)
+def test_what_is_no_definition_or_no_function_is_refused(definitions: Any, functions: Any, said: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=re.escape(said)):
+        Toolbox.from_schemas(definitions, functions)
+
+
+def test_a_hand_written_schema_that_allows_more_gives_more_to_its_function() -> None:
+    one = definition(additionalProperties={"type": "string"}, required=["k"])
+    toolbox = Toolbox.from_schemas([one], {"f": lambda **given: given})
+    assert call(toolbox, "f", '{"k": "v"}').shown == '{"k":"v"}'
+    assert "k must be a string; it was an integer" in call(toolbox, "f", '{"k": 5}').shown
+    assert "k is required" in call(toolbox, "f", "{}").shown
+
+
+def test_a_rule_for_the_arguments_as_a_whole_is_told_as_it_stands() -> None:
+    one = definition(properties={"a": {}, "b": {}}, anyOf=[{"required": ["a"]}, {"required": ["b"]}])
+    toolbox = Toolbox.from_schemas([one], {"f": lambda a=None, b=None: [a, b]})
+    assert call(toolbox, "f", '{"b": 1}').shown == "[null,1]"
+    rule = 'the arguments must keep to {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}. Its parameters'
+    assert rule in call(toolbox, "f", "{}").shown
+
+
+def test_strict_and_anthropics_form_of_a_definition_reach_the_model() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    one = {"name": "f", "description": "Do it.", "input_schema": schema, "strict": True}
+    toolbox = Toolbox.from_schemas([one], {"f": lambda a: a})
+    assert toolbox.schemas[0].to_dict() == {
+        "type": "function",
+        "function": {"name": "f", "description": "Do it.", "parameters": schema, "strict": True},
+    }
 
 
 @pytest.mark.parametrize(
