@@ -117,8 +117,12 @@ def _unmeant(schema: Any, value: Any, root: Mapping[str, Any], path: tuple[Any, 
 
 
 def _concerns(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
+    schema = _resolved(schema, root)
     kinds = {bool: ("boolean", "integer", "number"), dict: ("object",), list: ("array",)}.get(type(value), ())
-    return _resolved(schema, root).get("type") in (None, *kinds)
+    if schema.get("type") not in (None, *kinds):
+        return False
+    fixed = {key: inner["const"] for key, inner in schema.get("properties", {}).items() if "const" in inner}
+    return all(value.get(key, said) == said for key, said in fixed.items()) if isinstance(value, dict) else True
 
 
 def no_parameter(path: tuple[Any, ...], name: str, named: Iterable[str]) -> str:

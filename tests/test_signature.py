@@ -165,6 +165,16 @@ class Outer(pydantic.BaseModel):
     inner: Inner = Inner()
 
 
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"] = "dog"
+    tricks: int = 0
+
+
 class Open(pydantic.BaseModel, extra="allow"):
     a: int = 1
 
@@ -180,8 +190,9 @@ def nested(
     point: Point | None = None,
     either: Inner | Point | str = "",
     several: list[Inner] = [],  # noqa: B006
+    pet: Cat | Dog = Cat(),  # noqa: B008
 ) -> str:
-    return repr((outer, open, ignoring, point, either, several))
+    return repr((outer, open, ignoring, point, either, several, pet))
 
 
 @pytest.mark.parametrize(
@@ -192,6 +203,7 @@ def nested(
         ('{"point":{"x":1,"labell":"b"}}', "point has no field labell (its fields are: x, label)"),
         ('{"several":[{"a":1},{"b":1}]}', "several.1 has no field b (its fields are: a)"),
         ('{"either":{"b":1}}', "either has no field b (its fields are: a)"),
+        ('{"pet":{"kind":"dog","lives":7}}', "pet has no field lives (its fields are: kind, tricks)"),
     ],
 )
 def test_a_field_that_there_is_not_is_refused_at_every_depth(arguments: str, reason: str) -> None:
@@ -199,8 +211,9 @@ def test_a_field_that_there_is_not_is_refused_at_every_depth(arguments: str, rea
 
 
 def test_a_model_that_says_what_becomes_of_other_fields_is_asked_and_a_union_needs_one_that_takes_them() -> None:
-    assert call(nested, '{"open":{"b":2},"ignoring":{"b":2},"either":{"x":3}}') == (
-        "(Outer(inner=Inner(a=1)), Open(a=1, b=2), Ignoring(a=1), None, Point(x=3, label='here'), [])"
+    assert call(nested, '{"open":{"b":2},"ignoring":{"b":2},"either":{"x":3},"pet":{"kind":"dog"}}') == (
+        "(Outer(inner=Inner(a=1)), Open(a=1, b=2), Ignoring(a=1), None, Point(x=3, label='here'), [], "
+        "Dog(kind='dog', tricks=0))"
     )
 
 
