@@ -8,13 +8,12 @@ import difflib
 import os
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from agent.function_tool import tool
+from agent.phrases import clipped, folded
 from agent.toolbox import Toolbox
 
 SYSTEM_PROMPT = """\
@@ -25,10 +24,14 @@ that it relies on, like `advanced/timeouts.md:12-20`. If the documents do not sa
 for. Answer in the language of the question."""
 
 MAX_HITS = 20
-MAX_HIT_CHARS = 100
 MAX_LINES = 80
 
 _SUFFIXES = (".md", ".markdown")
+_LICENCES = {f"{name}{suffix}" for name in ("LICENSE", "LICENCE") for suffix in _SUFFIXES}
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NUMBERS = re.compile(r"^(\d+): ", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)(\s+#+)?\s*$")
 
 
 class DocsError(Exception):
@@ -51,10 +54,13 @@ class Docs:
         self.faults = [fault for path in paths if (fault := self._fault(path)) is not None]
         """Documents that cannot be read as they are, one sentence each."""
         if not paths:
-            raise DocsError(f"the docs folder {folder} has no Markdown files (*.md): give --docs a folder that has")
+            but = next((f" but {name}" for name in sorted(_LICENCES) if (self._root / name).is_file()), "")
+            raise DocsError(
+                f"the docs folder {folder} has no Markdown files (*.md){but}: give --docs a folder that has"
+            )
 
     def paths(self) -> list[str]:
-        """The documents, as sorted paths with `/`, without hidden folders and licences."""
+        """The documents, as sorted paths with `/`, without what is hidden and the folder's own LICENSE.md."""
         found = []
         for place, folders, files in os.walk(self._root):
             folders[:] = [name for name in folders if not name.startswith(".")]
@@ -63,7 +69,7 @@ class Docs:
                 for name in files
                 if name.lower().endswith(_SUFFIXES)
                 and not name.startswith(".")
-                and not _is_licence(name)
+                and not (name in _LICENCES and Path(place) == self._root)
                 and self._inside(Path(place, name))
             ]
         return sorted(found)
@@ -74,12 +80,12 @@ class Docs:
         wanted = path
         if wanted not in known:  # as it stands first: a name may hold spaces or a backslash
             usual = os.path.normpath(path.strip().replace("\\", "/")) if path.strip() else ""
-            same = unicodedata.normalize("NFC", usual)
-            wanted = next((name for name in known if unicodedata.normalize("NFC", name) == same), usual)
+            same = _comparable(usual)
+            wanted = next((name for name in known if _comparable(name) == same), usual)
         if wanted not in known:
             near = [name for name in known if Path(name).name == Path(wanted).name]
             near = near or difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            hint = f" Did you mean {' or '.join(map(shown_path, near))}?" if near else ""
             raise FileNotFoundError(f"there is no document {path!r}.{hint} list_docs() names them all.")
         return self.read(wanted)
 
@@ -99,14 +105,19 @@ class Docs:
         try:
             (self._root / path).read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            return f"{path} is not UTF-8 (byte {error.start}): what cannot be read shows as \ufffd; convert it to UTF-8"
+            return f"{shown_path(path)} is not UTF-8 (byte {error.start}): what cannot be read shows as \ufffd; convert it to UTF-8"
         except OSError as error:
-            return f"{path} cannot be read ({error.strerror}): it is passed over; check its permissions"
+            return f"{shown_path(path)} cannot be read ({error.strerror}): it is passed over; check its permissions"
         return None
 
 
-def _is_licence(name: str) -> bool:
-    return Path(name).stem.upper() in ("LICENSE", "LICENCE") or name.startswith(("LICENSE", "LICENCE"))
+def _comparable(path: str) -> str:
+    return unicodedata.normalize("NFC", shown_path(path))
+
+
+def shown_path(path: str) -> str:
+    """A path as it is listed: on one line, with U+FFFD for what cannot be shown."""
+    return _UNSHOWABLE.sub("\ufffd", path)
 
 
 def docs_toolbox(docs: Docs) -> Toolbox:
@@ -138,23 +149,35 @@ def docs_toolbox(docs: Docs) -> Toolbox:
         count = len(docs.lines(path))
         return f"{path} has {count} line{'s' if count != 1 else ''}."
 
-    return Toolbox([list_docs, grep_docs, read_doc, count_lines]).with_options("read_doc", read_on=_read_on)
+    tools = Toolbox([list_docs, grep_docs, read_doc, count_lines])
+    return tools.with_options("list_docs", read_on=_search_on).with_options("read_doc", read_on=_read_on)
 
 
 def _entry(docs: Docs, path: str) -> str:
     try:
         lines = docs.read(path)
     except OSError as error:
-        return f"{path} (cannot be read: {error.strerror})"
-    title = next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), "")
-    return f"{path} ({len(lines)} line{'s' if len(lines) != 1 else ''}){': ' + title if title else ''}"
+        return f"{shown_path(path)} (cannot be read: {error.strerror})"
+    title = _title(lines)
+    return f"{shown_path(path)} ({len(lines)} line{'s' if len(lines) != 1 else ''}){': ' + title if title else ''}"
+
+
+def _title(lines: list[str]) -> str:
+    """The first heading that is not inside a code block."""
+    fence = ""
+    for line in lines:
+        if match := _FENCE.match(line):
+            fence = "" if fence and match[1].startswith(fence) else fence or match[1]
+        elif not fence and (heading := _HEADING.match(line)) and heading[1]:
+            return heading[1]
+    return ""
 
 
 def _grep(docs: Docs, keyword: str) -> str:
     wanted = " ".join(keyword.split())
     if not wanted:
         return "Nothing to look for: give one word that the documents are likely to use, e.g. timeout."
-    needle = wanted.casefold()
+    needle = folded(wanted)
     hits: list[str] = []
     more: dict[str, int] = {}
     paths = docs.paths()
@@ -164,10 +187,10 @@ def _grep(docs: Docs, keyword: str) -> str:
         except OSError:
             continue
         for number, line in enumerate(lines, 1):
-            if needle not in line.casefold():
+            if needle not in folded(line):
                 continue
             if len(hits) < MAX_HITS:
-                hits.append(f"{path}:{number}: {_clipped(line.strip(), needle)}")
+                hits.append(f"{shown_path(path)}:{number}: {clipped(line.strip(), needle)}")
             else:
                 more[path] = more.get(path, 0) + 1
     if not hits:
@@ -176,35 +199,14 @@ def _grep(docs: Docs, keyword: str) -> str:
             "another word for it; list_docs() names the documents."
         )
     if more:
-        places = ", ".join(f"{path} {count}" for path, count in more.items())
+        places = ", ".join(f"{shown_path(path)} {count}" for path, count in more.items())
         hits.append(f"... and {sum(more.values())} more hits: {places}")
     return "\n".join(hits)
 
 
-def _clipped(line: str, needle: str) -> str:
-    """At most 100 characters of a line, with the hit among them."""
-    if len(line) <= MAX_HIT_CHARS:
-        return line
-    # A very long line is narrowed to where the hit is before its characters are counted.
-    if len(line) > 10 * MAX_HIT_CHARS and (hit := re.search(re.escape(needle), line, re.IGNORECASE)):
-        start = max(hit.start() - MAX_HIT_CHARS, 0)
-        inner = line[start : hit.end() + 2 * MAX_HIT_CHARS]
-        clipped = _clipped(inner, needle)
-        return clipped if clipped.startswith("…") or not start else "…" + clipped[1:]
-    # Folding the case can make a character two, so the place of the hit is counted in characters of the line.
-    ends = list(accumulate(len(character.casefold()) for character in line))
-    folded_at = line.casefold().find(needle)
-    at, end = bisect_right(ends, folded_at), bisect_left(ends, folded_at + len(needle)) + 1
-    start = 0
-    if end > MAX_HIT_CHARS - 1:
-        start = max(0, min(at - 20, len(line) - MAX_HIT_CHARS), end + 1 - MAX_HIT_CHARS)
-        start = min(start, at - 1) if at else 0
-    left, right = ("…" if start else ""), ("…" if start + MAX_HIT_CHARS < len(line) else "")
-    return left + line[start + len(left) : start + MAX_HIT_CHARS - len(right)] + right
-
-
 def _read(docs: Docs, path: str, start: int, end: int) -> str:
     lines = docs.lines(path)
+    path = shown_path(path)
     count = len(lines)
     if count == 0:
         return f"{path} is empty."
@@ -222,12 +224,21 @@ def _read(docs: Docs, path: str, start: int, end: int) -> str:
 
 
 def _read_on(arguments: Mapping[str, Any], shown: str, whole: str) -> str:
-    """The first line that was not shown whole; a line that is longer than a result is passed over."""
-    numbers = [int(number) for number in re.findall(r"^(\d+): ", shown, re.MULTILINE)]
+    """The first line that was not shown whole; of a line that is longer than a result the rest is passed over."""
+    path, numbers = str(arguments.get("path")), [int(number) for number in _NUMBERS.findall(shown)]
     if not numbers:
-        return _call(str(arguments.get("path")), int(arguments.get("start", 1)))
-    is_whole = whole.startswith(shown + "\n")
-    return _call(str(arguments.get("path")), numbers[-1] + (is_whole or len(numbers) == 1))
+        return _call(path, int(arguments.get("start", 1)))
+    if whole.startswith(shown + "\n"):
+        return _call(path, numbers[-1] + 1)
+    if len(numbers) > 1:
+        return _call(path, numbers[-1])
+    rest = f"grep_docs for the rest of line {numbers[0]}"
+    goes_on = "\n" in whole[len(shown) :]
+    return f"{rest}, and past it read on with {_call(path, numbers[0] + 1)}" if goes_on else rest
+
+
+def _search_on(arguments: Mapping[str, Any], shown: str, whole: str) -> str:
+    return f"grep_docs, which searches all {len(whole.splitlines())} documents"
 
 
 def _call(path: str, start: int) -> str:

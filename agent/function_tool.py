@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from agent.errors import ToolDefinitionError
+from agent.hand_written import from_schema
 from agent.observing import MAX_CHARS
-from agent.signature import Signature, annotated_texts, from_schema, read_signature
+from agent.signature import Signature, annotated_texts, read_signature
 from agent.values import ToolSchema
 
 TIMEOUT = 300.0
 """Seconds that a tool has, unless told otherwise."""
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+MAX_NAME = 64
+_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +31,8 @@ class FunctionTool:
     """Seconds after which the model is told that there was no answer; None for no limit."""
     max_chars: int = MAX_CHARS
     """What the model gets to read of one result."""
-    read_on: Callable[[Mapping[str, Any], str, str], str] | None = None
-    """From the arguments, what is shown of a cut result and the whole of it to the call that reads on."""
+    read_on: Callable[[Mapping[str, Any], str, str], str | None] | None = None
+    """From the arguments, what is shown of a cut result and the whole of it to the call that reads on, or None."""
 
     @property
     def __name__(self) -> str:
@@ -77,14 +79,38 @@ def make_tool(
     return FunctionTool(function=function, schema=schema, signature=signature)
 
 
-def tool_from_schema(definition: Mapping[str, Any], function: Callable[..., Any]) -> FunctionTool:
-    """A hand-written chat-completions definition and the function that does it."""
-    parts = definition.get("function", definition)
+def tool_from_schema(definition: Mapping[str, Any], function: Any) -> FunctionTool:
+    """A hand-written definition, in the chat-completions form or Anthropic's, and the function that does it.
+
+    Raises ToolDefinitionError for what is no definition, and for what could not be sent.
+    """
+    parts = parts_of(definition)
     name = checked_name(parts.get("name"), function)
-    parameters = parts.get("parameters") or {"type": "object", "properties": {}}
+    if not callable(function):
+        raise ToolDefinitionError(f"what is given for the tool {name} is a {type(function).__name__}: give a function")
+    if unknown := parts.keys() - {"name", "description", "parameters", "input_schema", "strict", "type"}:
+        raise ToolDefinitionError(
+            f"the definition of the tool {name} has {sorted(map(str, unknown))[0]!r}, which cannot be sent: leave it out"
+        )
+    parameters = parts.get("parameters", parts.get("input_schema")) or {"type": "object", "properties": {}}
     signature = from_schema(name, parameters, function)
-    schema = ToolSchema(name=name, description=str(parts.get("description") or ""), parameters=signature.parameters)
+    schema = ToolSchema(
+        name=name,
+        description=str(parts.get("description") or ""),
+        parameters=signature.parameters,
+        strict=parts.get("strict"),
+    )
     return FunctionTool(function=function, schema=schema, signature=signature)
+
+
+def parts_of(definition: Any) -> Mapping[str, Any]:
+    """Name, description and schema of a hand-written definition. Raises ToolDefinitionError."""
+    parts = definition.get("function", definition) if isinstance(definition, Mapping) else definition
+    if not isinstance(parts, Mapping):
+        raise ToolDefinitionError(
+            f"a tool's definition must be a dict with name, description and parameters, not a {type(parts).__name__}"
+        )
+    return parts
 
 
 def checked_name(name: Any, function: Any) -> str:

@@ -5,10 +5,34 @@ says nothing. A pydantic upgrade must not look like a changed tool. Error texts 
 is allowed): the library's quote the value, and a value may be a secret.
 """
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
 from agent.arguments import json_kind
+
+_MAX_DEPTH = 5
+"""Levels of a schema that are put into words; it may refer to itself."""
+ANY = "any value"
+_KINDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
+_BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+    "multipleOf": "that is a multiple of",
+    "minLength": "of length at least",
+    "maxLength": "of length at most",
+    "pattern": "that matches",
+}
 
 
 def normal(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,6 +61,8 @@ def _normal(schema: Any) -> Any:
             out[key] = sorted(value)
         else:
             out[key] = value
+    if "default" in out and not _is_sendable(out["default"], out.get("type")):
+        del out["default"]
     if "const" in out:
         out.pop("enum", None)
     elif isinstance(out.get("enum"), list) and len(out["enum"]) == 1:
@@ -46,30 +72,37 @@ def _normal(schema: Any) -> Any:
     return out
 
 
+def _is_sendable(default: Any, kind: Any) -> bool:
+    """Whether a default is JSON, and one that its own type takes: that of an unannotated `n=1` is a string."""
+    try:
+        json.dumps(default, allow_nan=False)
+    except ValueError:
+        return False
+    return kind != "string" or isinstance(default, str)
+
+
 def refusal(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
     """Why arguments are refused before pydantic sees them, or None.
 
-    Python takes True for 1, and no model means that; and a parameter that there is not was meant for something else.
+    Python takes True for 1, and no model means that; and a parameter or field that there is not was meant for
+    something else. An object is closed where its schema says `additionalProperties: false`.
     """
-    properties = schema["properties"]
-    unknown = [name for name in arguments if name not in properties]
-    if unknown:
-        return f"there is no parameter {unknown[0]} (the parameters are: {', '.join(properties) or 'none'})"
-    return _bool_for_number(schema, arguments, schema, ())
+    return _unmeant(schema, arguments, schema, ())
 
 
-def _bool_for_number(schema: Any, value: Any, root: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
+def _unmeant(schema: Any, value: Any, root: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
     schema = _resolved(schema, root)
     if branches := schema.get("anyOf") or schema.get("oneOf"):
-        if isinstance(value, bool) and any(_resolved(branch, root).get("type") == "boolean" for branch in branches):
-            return None
-        found = (_bool_for_number(branch, value, root, path) for branch in branches)
-        return next((reason for reason in found if reason), None)
+        # Only the branches that are of the value's kind have a say, and one that takes it is enough.
+        found = [_unmeant(branch, value, root, path) for branch in branches if _concerns(branch, value, root)]
+        return found[0] if found and all(found) else None
     if isinstance(value, bool):
         number = schema.get("type") in ("integer", "number")
-        return f"{_dotted(path)} must be {describe(schema, root)}; it was true or false" if number else None
+        return f"{dotted(path)} must be {describe(schema, root)}; it was true or false" if number else None
     if isinstance(value, dict):
         inner, rest = schema.get("properties", {}), schema.get("additionalProperties")
+        if rest is False and (unknown := [key for key in value if key not in inner]):
+            return no_parameter(path, unknown[0], inner)
         items = [(key, item, inner.get(key, rest)) for key, item in value.items()]
     elif isinstance(value, list):
         first = schema.get("prefixItems", [])
@@ -79,29 +112,56 @@ def _bool_for_number(schema: Any, value: Any, root: Mapping[str, Any], path: tup
         ]
     else:
         return None
-    reasons = (_bool_for_number(item_schema, item, root, (*path, key)) for key, item, item_schema in items)
+    reasons = (_unmeant(item_schema, item, root, (*path, key)) for key, item, item_schema in items)
     return next((reason for reason in reasons if reason), None)
+
+
+def _concerns(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
+    schema = _resolved(schema, root)
+    kinds = {bool: ("boolean", "integer", "number"), dict: ("object",), list: ("array",)}.get(type(value), ())
+    if schema.get("type") not in (None, *kinds):
+        return False
+    fixed = {key: inner["const"] for key, inner in schema.get("properties", {}).items() if "const" in inner}
+    return all(value.get(key, said) == said for key, said in fixed.items()) if isinstance(value, dict) else True
+
+
+def no_parameter(path: tuple[Any, ...], name: str, named: Iterable[str]) -> str:
+    listed = ", ".join(named) or "none"
+    if path:
+        return f"{dotted(path)} has no field {name} (its fields are: {listed})"
+    return f"there is no parameter {name} (the parameters are: {listed})"
 
 
 def reasons(errors: list[Any], schema: Mapping[str, Any]) -> str:
     """One clause for each parameter that is wrong, from pydantic's errors."""
+    from pydantic_core.core_schema import ErrorType
+
+    known = {*get_args(ErrorType)} - {"value_error", "assertion_error", "string_unicode"}
     clauses: dict[str, str] = {}
     for error in errors:
         path = tuple(error["loc"])
         top = str(path[0]) if path else ""
-        allowed = describe(schema["properties"].get(top), schema)
+        whole = schema["properties"].get(top)
+        leaf = whole if len(path) == 1 else _leaf(schema, path)
+        allowed, was = describe(whole if leaf is None else leaf, schema), json_kind(error["input"])
         if error["type"] == "missing":
-            clause = f"{_dotted(path)} is required"
+            clause = f"{dotted(path)} is required"
+        elif error["type"] not in known or (leaf is not None and _says_the_same(allowed, was)):
+            clause = f"{dotted(path)} must be {allowed}, and one that the tool's own check accepts"
         elif len(path) == 1:
-            clause = f"{top} must be {allowed}; it was {json_kind(error['input'])}"
-        elif _is_choice(schema["properties"].get(top)):
-            clause = f"{top} must be {allowed}"
-        elif (leaf := _leaf(schema, path)) is not None:
-            clause = f"{_dotted(path)} must be {describe(leaf, schema)}; it was {json_kind(error['input'])}"
+            clause = f"{top} must be {allowed}; it was {was}"
+        elif _is_choice(whole):
+            clause = f"{top} must be {describe(whole, schema)}"
+        elif leaf is not None:
+            clause = f"{dotted(path)} must be {allowed}; it was {was}"
         else:
-            clause = f"{_dotted(path)} is not valid ({error['type'].replace('_', ' ')})"
+            clause = f"{dotted(path)} is not valid ({error['type'].replace('_', ' ')})"
         clauses.setdefault(top, clause)
     return "; ".join(clauses.values())
+
+
+def _says_the_same(allowed: str, was: str) -> bool:
+    return allowed == was or (allowed, was) == (_KINDS["number"], _KINDS["integer"])
 
 
 def _leaf(schema: Mapping[str, Any], path: tuple[Any, ...]) -> Any:
@@ -119,59 +179,69 @@ def _leaf(schema: Mapping[str, Any], path: tuple[Any, ...]) -> Any:
     return inner
 
 
-def describe(schema: Any, root: Mapping[str, Any]) -> str:
-    """What a schema allows, in words: `an integer`, `one of "fast", "slow"`, `a list of strings`."""
+def describe(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+    """What a schema allows, in words: `an integer`, `one of "fast", "slow"`, `a list, each item a string`."""
     schema = _resolved(schema, root)
+    if depth > _MAX_DEPTH:
+        return "what its schema allows"
     if "const" in schema:
-        return f'"{schema["const"]}"' if isinstance(schema["const"], str) else str(schema["const"])
+        return _value(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in schema["enum"])
-    if branches := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(describe(branch, root) for branch in branches)
+        return "one of " + ", ".join(_value(value) for value in schema["enum"])
+    branches = schema.get("anyOf") or schema.get("oneOf") or ()
+    alternatives = " or ".join(describe(branch, root, depth + 1) for branch in branches)
+    together = " and ".join(describe(part, root, depth + 1) for part in schema.get("allOf", ()))
+    parts = [part for part in (" ".join(_bounds(schema)), alternatives, together) if part]
+    return " ".join(parts if parts and "type" not in schema else [_kind(schema, root, depth), *parts])
+
+
+def _kind(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     kind = schema.get("type")
-    bounds = [
-        f"{word} {schema[key]}"
-        for key, word in (
-            ("minimum", "at least"),
-            ("exclusiveMinimum", "more than"),
-            ("maximum", "at most"),
-            ("exclusiveMaximum", "less than"),
-            ("minLength", "of length at least"),
-            ("maxLength", "of length at most"),
-            ("minItems", "with at least"),
-            ("maxItems", "with at most"),
-            ("pattern", "that matches"),
-        )
-        if key in schema
-    ]
-    if kind == "array":
-        text = f"a list, each item {describe(schema['items'], root)}" if schema.get("items") else "a list"
-    elif kind == "object" and schema.get("properties"):
-        text = "an object with " + ", ".join(schema["properties"])
+    if isinstance(kind, list):
+        return " or ".join(_kind({**schema, "type": one}, root, depth) for one in kind)
+    if kind == "array" and schema.get("items"):
+        return f"a list, each item {describe(schema['items'], root, depth + 1)}"
+    if kind == "object" and schema.get("properties"):
+        return "an object with " + ", ".join(schema["properties"])
+    text = _KINDS.get(str(kind), ANY)
+    return f"{text} in the format {schema['format']}" if kind == "string" and "format" in schema else text
+
+
+def _bounds(schema: Mapping[str, Any]) -> list[str]:
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and least == most:
+        items = [f"of exactly {least} item{'s' if least != 1 else ''}"]
     else:
-        words = {
-            "string": "a string",
-            "integer": "an integer",
-            "number": "a number",
-            "boolean": "true or false",
-            "object": "an object",
-            "null": "null",
-        }
-        text = words.get(str(kind), "of another kind")
-        if kind == "string" and "format" in schema:
-            text += f" in the format {schema['format']}"
-    return " ".join([text, *bounds])
+        items = [f"with {word} {n} item{'s' if n != 1 else ''}"
+                 for word, n in (("at least", least), ("at most", most)) if n is not None]  # fmt: skip
+    unique = ["without the same item twice"] if schema.get("uniqueItems") else []
+    return [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema] + items + unique
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
-    while isinstance(schema, dict) and "$ref" in schema:
-        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2])
+    for _ in range(_MAX_DEPTH):
+        if isinstance(schema, dict) and "$ref" in schema:
+            schema = pointed(root, schema["$ref"])
     return schema if isinstance(schema, dict) else {}
+
+
+def pointed(root: Any, reference: str) -> Any:
+    """What a reference inside a schema (`#/$defs/Order`) points to; None where it points to nothing."""
+    start, *parts = reference.split("/")
+    found = root if start == "#" else None
+    for part in parts:
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _is_choice(schema: Any) -> bool:
     return isinstance(schema, Mapping) and ("anyOf" in schema or "oneOf" in schema)
 
 
-def _dotted(path: tuple[Any, ...]) -> str:
+def dotted(path: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in path)

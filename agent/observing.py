@@ -6,6 +6,7 @@ anything else is its `str`. A long result is cut for the model, never for the re
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from agent.canonical import encodable, plain_text, to_plain
@@ -15,20 +16,30 @@ MAX_CHARS = 3000
 """What the model gets to read of one result, the line about the cut included."""
 
 
-ReadOn = Callable[[str, str], str]
-"""From what is shown of a result and the whole of it to the call that reads on."""
+ReadOn = Callable[[str, str], str | None]
+"""From what is shown of a result and the whole of it to the call that reads on; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The first items of a result that has more."""
+
+    items: list[Any]
 
 
 def observe(value: Any, max_chars: int = MAX_CHARS, read_on: ReadOn | None = None) -> Observation:
     whole = as_text(value)
     sendable = encodable(whole)
     shown = cut(sendable, max_chars, read_on)
-    return Observation(shown=shown, whole=whole, truncated=shown is not sendable)
+    return Observation(shown=shown, whole=whole, truncated=shown is not sendable or isinstance(value, Unfinished))
 
 
 def as_text(value: Any) -> str:
     if type(value) is str:
         return value
+    if isinstance(value, Unfinished):  # the note comes first, where no cut takes it away
+        note = f"[the first {len(value.items):,} items; there are more, which were not asked for: ask for less]"
+        return f"{note}\n{as_text(value.items)}"
     plain = to_plain(value)
     return plain if isinstance(plain, str) else plain_text(plain)
 
@@ -54,5 +65,14 @@ def shown_chars(shown: str) -> int:
 
 
 def _note(shown: int, whole: str, read_on: ReadOn | None, kept: str) -> str:
-    more = f"; read on with {read_on(kept, whole)}" if read_on is not None else ""
+    hint = _hint(read_on, kept, whole) if read_on is not None else None
+    more = f"; read on with {encodable(hint)}" if hint else ""
     return f"[cut: the first {shown:,} of {len(whole):,} characters{more}]"
+
+
+def _hint(read_on: ReadOn, kept: str, whole: str) -> str | None:
+    try:
+        hint = read_on(kept, whole)
+    except Exception:  # noqa: BLE001 - it is a user's own, and the result is worth more than its hint
+        return None
+    return hint if isinstance(hint, str) else None

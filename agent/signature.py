@@ -4,23 +4,19 @@ pydantic does the validation; `json_schema` says what is allowed in a form that 
 arguments were refused.
 """
 
-import copy
 import inspect
+import json
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Optional
 
 from agent.errors import ToolDefinitionError
 from agent.json_schema import normal, reasons, refusal
 
 _EMPTY = inspect.Parameter.empty
-_BOUNDS = {
-    "minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt",
-    "minLength": "min_length", "maxLength": "max_length", "pattern": "pattern",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +48,18 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
     """The signature of `function`, with `texts` as the descriptions of its parameters; those in `meant` must be some.
 
     An unannotated parameter is a string; a default makes it optional. Raises ToolDefinitionError for a function that
-    a model could never call: `*args`, `**kwargs`, a type without a JSON form, a name that cannot be resolved.
+    a model could never call: `*args`, `**kwargs`, a method without its object, a type without a JSON form, a name that
+    cannot be resolved.
     """
+    from pydantic.fields import FieldInfo
+
     name = getattr(function, "__name__", "tool")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise ToolDefinitionError(f"the tool {name} has no signature that can be read: wrap it in a def") from error
+    if inspect.isfunction(function) and next(iter(signature.parameters), None) == "self":
+        raise ToolDefinitionError(f"{name} is a method: make the tool from the bound method, tool(object.{name})")
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
@@ -71,34 +72,15 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
     hints = _hints(function, name)
     fields = []
     for parameter in signature.parameters.values():
-        annotation = hints.get(parameter.name, str)
-        if parameter.default is None:
+        annotation, default = hints.get(parameter.name, str), parameter.default
+        said = default if isinstance(default, FieldInfo) else None
+        if default is None or (said is not None and said.default is None):
             annotation = Optional[annotation]  # noqa: UP045 - it may be a string or a form that has no |
+        if said is not None:  # it says what the parameter is, as it does in Annotated
+            annotation, default = Annotated[annotation, said], _EMPTY
         positional = parameter.kind is parameter.POSITIONAL_ONLY
-        fields.append(_Field(parameter.name, annotation, parameter.default, positional))
+        fields.append(_Field(parameter.name, annotation, default, positional))
     return _build(name, fields, texts)
-
-
-def from_schema(name: str, parameters: Mapping[str, Any], function: Callable[..., Any]) -> Signature:
-    """A hand-written JSON Schema and the plain function that takes its properties.
-
-    Raises ToolDefinitionError where the two do not fit each other.
-    """
-    properties = parameters.get("properties") or {}
-    required = set(parameters.get("required") or ())
-    try:
-        actual = inspect.signature(function)
-        actual.bind(**dict.fromkeys(properties))
-        actual.bind(**dict.fromkeys(required))
-    except (TypeError, ValueError) as error:
-        listed = ", ".join(properties) or "none"
-        raise ToolDefinitionError(
-            f"the function of the tool {name} does not take its schema's parameters ({listed}): {error}"
-        ) from error
-    fields = [
-        _Field(key, _annotation(schema), _EMPTY if key in required else None) for key, schema in properties.items()
-    ]
-    return Signature(copy.deepcopy(dict(parameters)), _build(name, fields, {}).bind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +93,7 @@ class _Field:
 
 def _build(name: str, fields: Sequence[_Field], texts: Mapping[str, str]) -> Signature:
     from pydantic import Field, ValidationError, create_model
-    from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
 
     definitions: dict[str, Any] = {}
     for position, field in enumerate(fields):
@@ -121,20 +103,32 @@ def _build(name: str, fields: Sequence[_Field], texts: Mapping[str, str]) -> Sig
         # A neutral name and the real one as alias: pydantic reserves names that a parameter may have.
         definitions[f"p{position}"] = (field.annotation, Field(alias=field.name, **options))
     try:
-        model = create_model("Arguments", **definitions)
-        schema = normal(_json_schema(model))
-    except (PydanticUserError, NameError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+        model = create_model("Arguments", __config__={"allow_inf_nan": False}, **definitions)
+        strict = _json_schema(model)
+        schema = normal(strict)
+        json.dumps(schema, allow_nan=False)
+    except SchemaError as error:
+        reason = str(error).splitlines()[-1].removeprefix("error: ")
+        raise ToolDefinitionError(f"the tool {name} has a parameter whose rule cannot be kept to: {reason}") from error
+    except Exception as error:  # a user's own type may raise anything
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ToolDefinitionError(f"the tool {name} has a parameter without a JSON form: {reason}") from error
+    # A default that stands in a Field is not the function's own: the call must give it.
+    given_always = {
+        place
+        for place, field in zip(definitions, fields)
+        if field.default is _EMPTY and not model.model_fields[place].is_required()
+    }
 
     def bind(arguments: dict[str, Any]) -> Bound | Rejected:
-        if reason := refusal(arguments, schema):
+        if reason := refusal(arguments, strict):
             return Rejected(reason)
         try:
             validated = model.model_validate(arguments)
         except ValidationError as error:
             return Rejected(reasons(error.errors(include_url=False, include_context=False), schema))
-        given = {fields[int(place[1:])].name: getattr(validated, place) for place in validated.model_fields_set}
+        places = validated.model_fields_set | given_always
+        given = {fields[int(place[1:])].name: getattr(validated, place) for place in places}
         positional = tuple(given.pop(field.name, field.default) for field in fields if field.positional)
         return Bound(positional, given)
 
@@ -157,37 +151,33 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         raise ToolDefinitionError(f"the tool {name} has an annotation that cannot be resolved: {error}") from error
 
 
-def _annotation(schema: Any) -> Any:
-    """The Python type of a hand-written property, as far as it says one; Any for the rest."""
-    if not isinstance(schema, Mapping):
-        return Any
-    if isinstance(values := schema.get("enum"), list) and all(isinstance(value, str | int | bool) for value in values):
-        return Literal[tuple(values)] if values else Any
-    for key in ("anyOf", "oneOf"):
-        if isinstance(branches := schema.get(key), list) and branches:
-            return Union[tuple(_annotation(branch) for branch in branches)]  # noqa: UP007
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return Union[tuple(_annotation({**schema, "type": one}) for one in kind)] if kind else Any  # noqa: UP007
-    if kind == "array":
-        return list[_annotation(schema.get("items"))]  # type: ignore[misc]
-    bounds = {ours: schema[theirs] for theirs, ours in _BOUNDS.items() if theirs in schema}
-    if bounds and kind in ("string", "integer", "number"):
-        from pydantic import Field
-
-        return Annotated[_annotation({"type": kind}), Field(**bounds)]
-    plain = {"string": str, "integer": int, "number": int | float, "boolean": bool, "object": dict, "null": None}
-    return plain.get(str(kind), Any)
-
-
 def _json_schema(model: Any) -> dict[str, Any]:
+    """The schema of a model, where each object takes the fields that it names and no others unless its own config says
+    what becomes of others."""
     from pydantic.json_schema import GenerateJsonSchema
 
-    class Quiet(GenerateJsonSchema):
+    class Closed(GenerateJsonSchema):
         def emit_warning(self, kind: Any, detail: str) -> None:
             """A default without a JSON form is left out, and that is all there is to say."""
 
-    return dict(model.model_json_schema(by_alias=True, schema_generator=Quiet))
+        def model_schema(self, schema: Any) -> Any:
+            return _closed(super().model_schema(schema), schema)
+
+        def dataclass_schema(self, schema: Any) -> Any:
+            return _closed(super().dataclass_schema(schema), schema)
+
+        def typed_dict_schema(self, schema: Any) -> Any:
+            return _closed(super().typed_dict_schema(schema), schema)
+
+    return dict(model.model_json_schema(by_alias=True, schema_generator=Closed))
+
+
+def _closed(made: dict[str, Any], core: Mapping[str, Any]) -> dict[str, Any]:
+    cls = core.get("cls")
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    if "properties" in made and not config.keys() & {"extra", "populate_by_name", "validate_by_name"}:
+        made["additionalProperties"] = False
+    return made
 
 
 def annotated_texts(function: Callable[..., Any]) -> dict[str, str]:

@@ -79,6 +79,7 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _in_loop() -> bool:
+    """Whether an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

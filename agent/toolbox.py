@@ -7,19 +7,20 @@ cancelled task).
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from agent.arguments import Unusable, parse
 from agent.errors import ToolDefinitionError, described
-from agent.function_tool import TIMEOUT, FunctionTool, make_tool, tool_from_schema
+from agent.function_tool import MAX_NAME, TIMEOUT, FunctionTool, make_tool, parts_of, tool_from_schema
 from agent.json_schema import describe
 from agent.messages import ToolCall
-from agent.observing import MAX_CHARS, as_text, observe
+from agent.observing import MAX_CHARS, Unfinished, as_text, observe
 from agent.signature import Bound, Rejected
-from agent.sync import in_thread
+from agent.sync import in_thread, is_cancelled
 from agent.values import Observation, ToolSchema
 
 REPEATS = 3
@@ -37,6 +38,8 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, FunctionTool] = {}
+        if isinstance(tools, str) or not isinstance(tools, Iterable):
+            raise ToolDefinitionError("a Toolbox is made from a list of tools: write Toolbox([tool])")
         for one in tools:
             made = make_tool(one)
             if made.schema.name in self._tools:
@@ -48,15 +51,27 @@ class Toolbox:
     def from_schemas(
         cls, definitions: Iterable[Mapping[str, Any]], functions: Mapping[str, Callable[..., Any]]
     ) -> "Toolbox":
-        """Hand-written chat-completions tool definitions, and the plain functions by name."""
+        """Hand-written tool definitions (the chat-completions form, or Anthropic's) and the plain functions by name.
+
+        Raises ToolDefinitionError for what is no definition, for a schema that cannot be kept to, and where the
+        definitions and the functions do not fit each other.
+        """
+        if isinstance(definitions, str | Mapping) or not isinstance(definitions, Iterable):
+            raise ToolDefinitionError("the definitions must be a list of dicts: write from_schemas([definition], ...)")
+        if not isinstance(functions, Mapping):
+            raise ToolDefinitionError(
+                'the functions must be a dict by name: write from_schemas(..., {"name": function})'
+            )
         tools = []
         for definition in definitions:
-            name = definition.get("function", definition).get("name")
-            if name not in functions:
+            name = parts_of(definition).get("name")
+            if not isinstance(name, str) or name not in functions:
                 raise ToolDefinitionError(f"there is no function for the tool {name!r}: give one under its name")
             tools.append(tool_from_schema(definition, functions[name]))
         if extra := functions.keys() - {made.schema.name for made in tools}:
-            raise ToolDefinitionError(f"there is no definition for the function {sorted(extra)[0]!r}: give its schema")
+            raise ToolDefinitionError(
+                f"there is no definition for the function {sorted(map(str, extra))[0]!r}: give its schema"
+            )
         return cls(tools)
 
     def with_options(
@@ -65,15 +80,19 @@ class Toolbox:
         *,
         timeout: float | None = TIMEOUT,
         max_chars: int = MAX_CHARS,
-        read_on: Callable[[Mapping[str, Any], str, str], str] | None = None,
+        read_on: Callable[[Mapping[str, Any], str, str], str | None] | None = None,
     ) -> "Toolbox":
         """The same tools, with these options for one of them; see `FunctionTool`. Raises ToolDefinitionError."""
         if name not in self._tools:
             raise ToolDefinitionError(f"there is no tool {name!r} to set options for; there are: {self._names()}")
-        if max_chars < MIN_CHARS:
-            raise ToolDefinitionError(f"max_chars of {name} must be at least {MIN_CHARS}, not {max_chars}")
-        if timeout is not None and timeout <= 0:
-            raise ToolDefinitionError(f"timeout of {name} must be more than 0 seconds, not {timeout}")
+        if type(max_chars) is not int or max_chars < MIN_CHARS:
+            raise ToolDefinitionError(f"max_chars of {name} must be at least {MIN_CHARS}, as an int, not {max_chars!r}")
+        if timeout is not None and not (type(timeout) in (int, float) and timeout > 0):  # NaN is not more than 0
+            raise ToolDefinitionError(
+                f"timeout of {name} must be more than 0 seconds, or None for no limit, not {timeout!r}"
+            )
+        if read_on is not None and not callable(read_on):
+            raise ToolDefinitionError(f"read_on of {name} must be a function of (arguments, shown, whole), or None")
         changed = replace(self._tools[name], timeout=timeout, max_chars=max_chars, read_on=read_on)
         return Toolbox([changed if made.schema.name == name else made for made in self._tools.values()])
 
@@ -87,7 +106,8 @@ class Toolbox:
     async def _call(self, call: ToolCall) -> Observation:
         made = self._tools.get(call.name)
         if made is None:
-            return _failed("unknown_tool", f"there is no tool {call.name!r}. The tools are: {self._names()}.")
+            name = call.name if len(call.name) <= MAX_NAME else call.name[:MAX_NAME] + "…"
+            return _failed("unknown_tool", f"there is no tool {name!r}. The tools are: {self._names()}.")
         try:
             arguments = parse(call.arguments)
         except Unusable as error:
@@ -111,45 +131,69 @@ class Toolbox:
                 f"{call.name} gave no answer within {made.timeout:g} seconds. Ask for less, or go on without it.",
             )
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if is_cancelled():
                 raise
             return _raised(call.name, error)  # the tool's own doing, not a cancelled run
+        except (KeyboardInterrupt, GeneratorExit):  # the user's wish, or the run itself is closed
+            raise
         except _Stopped as error:
             return _raised(call.name, error.__cause__ or error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the model is told
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises, the model is told
             return _raised(call.name, error)
-        read_on = made.read_on
-        return observe(
-            value, made.max_chars, None if read_on is None else lambda shown, whole: read_on(arguments, shown, whole)
-        )
+        read_on = None if made.read_on is None else partial(made.read_on, arguments)
+        return observe(value, made.max_chars, read_on)
 
     def _names(self) -> str:
         return ", ".join(self._tools) or "none"
 
 
 class _Stopped(Exception):
-    """A tool raised StopIteration, which is the cause of this."""
+    """A tool raised what a coroutine cannot pass on as it is, which is the cause of this."""
 
 
 async def _perform(function: Callable[..., Any], bound: Bound) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(*bound.positional, **bound.named)
-    if inspect.isasyncgenfunction(function):
-        made = function(*bound.positional, **bound.named)
-        return [item async for item in made]
+    make = partial(function, *bound.positional, **bound.named)
+    in_place = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    value = make() if in_place else await in_thread(partial(_in_its_thread, make))
+    while True:  # what is awaited may be something to read out, and the other way round
+        if inspect.isawaitable(value):
+            value = await value
+        elif isinstance(value, AsyncIterator):
+            value = await _read_out(value)
+        elif isinstance(value, Iterator):
+            value = await in_thread(partial(_in_its_thread, partial(iter, value)))
+        else:
+            return value
 
-    def perform() -> Any:
-        try:
-            value = function(*bound.positional, **bound.named)
-            # Read out and made a text here, in the tool's own thread and time: it may take long, or never end.
-            items = list(islice(value, MAX_ITEMS)) if isinstance(value, Iterator) else value
-            return items if inspect.isawaitable(items) else as_text(items)
-        except StopIteration as error:  # it cannot pass through a coroutine as it is
-            raise _Stopped from error
 
-    value = await in_thread(perform)
-    return await value if inspect.isawaitable(value) else value
+def _in_its_thread(make: Callable[[], Any]) -> Any:
+    """What a function that is not async returns, read out and made a text here: it may take long, or never end."""
+    try:
+        value = make()
+        if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+            return value
+        value = _bounded(list(islice(value, MAX_ITEMS + 1))) if isinstance(value, Iterator) else value
+        return value if isinstance(value, Unfinished) else as_text(value)
+    except (StopIteration, GeneratorExit) as error:  # they mean something else to the coroutine that waits
+        raise _Stopped from error
+
+
+async def _read_out(value: AsyncIterator[Any]) -> Any:
+    items = []
+    try:
+        async for item in value:
+            items.append(item)
+            if len(items) > MAX_ITEMS:
+                break
+            await asyncio.sleep(0)  # a generator that never waits would leave its timeout no turn
+    finally:
+        if inspect.isasyncgen(value):
+            await value.aclose()
+    return _bounded(items)
+
+
+def _bounded(items: list[Any]) -> Any:
+    return items if len(items) <= MAX_ITEMS else Unfinished(items[:MAX_ITEMS])
 
 
 def _usage(made: FunctionTool) -> str:

@@ -67,10 +67,18 @@ class ToolSchema:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments object."""
+    strict: bool | None = None
+    """Whether the provider is asked to keep to the schema; None leaves it to the provider."""
 
     def to_dict(self) -> dict[str, Any]:
         """The chat completions form."""
-        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        function: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+        if self.strict is not None:
+            function["strict"] = self.strict
         return {"type": "function", "function": function}
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def numbered(count: int) -> str:
 
 
 def test_list_docs_names_documents_with_lines_and_title_but_no_licence_and_nothing_hidden(tmp_path: Path) -> None:
-    folder(tmp_path, index="# Home\n\nHi\n", guide__install="one", LICENSE="MIT", licence="MIT", empty="")
+    folder(tmp_path, index="# Home\n\nHi\n", guide__install="one", LICENSE="MIT", LICENCE="MIT", empty="")
     folder(tmp_path / ".git", secret="# no")
     folder(tmp_path, **{"guide__.draft": "no"})
     (tmp_path / "notes.txt").write_text("no")
@@ -46,6 +47,64 @@ def test_list_docs_names_documents_with_lines_and_title_but_no_licence_and_nothi
         "guide/install.md (1 line)",
         "index.md (3 lines): Home",
     ]
+
+
+def test_a_document_about_licences_is_a_document(tmp_path: Path) -> None:
+    folder(tmp_path, license="# Enter a key", guide__LICENSE="MIT", **{"LICENSE-server": "# Server"})
+    assert said(tmp_path, "list_docs").splitlines() == [
+        "LICENSE-server.md (1 line): Server",
+        "guide/LICENSE.md (1 line)",
+        "license.md (1 line): Enter a key",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("intro\n## Second ##\n", ": Second"),
+        ("# About C#\n", ": About C#"),
+        ("```\n#!/bin/sh\n# not this\n```\n# Real\n", ": Real"),
+        ("````md\n```\n# not this\n```\n````\n~~~\n# nor this\n```\n~~~\n# Real\n", ": Real"),
+        ("#!/bin/sh\n#tag\n#\n", ""),
+    ],
+)
+def test_the_title_is_the_first_heading_that_is_no_code(tmp_path: Path, text: str, title: str) -> None:
+    folder(tmp_path, a=text)
+    assert said(tmp_path, "list_docs").partition(")")[2] == title
+
+
+def test_more_documents_than_can_be_listed_are_left_to_a_search(tmp_path: Path) -> None:
+    folder(tmp_path, **{f"{number:03}-{'n' * 30}": "x" for number in range(500)})
+    assert said(tmp_path, "list_docs").endswith("read on with grep_docs, which searches all 500 documents]")
+
+
+@pytest.mark.parametrize(("name", "shown"), [(b"caf\xe9.md", "caf\ufffd.md"), (b"two\nlines.md", "two\ufffdlines.md")])
+def test_a_name_that_cannot_be_shown_is_read_as_it_is_listed(tmp_path: Path, name: bytes, shown: str) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("one\n")
+    assert said(tmp_path, "list_docs") == f"{shown} (1 line)"
+    assert said(tmp_path, "grep_docs", keyword="one") == f"{shown}:1: one"
+    assert said(tmp_path, "read_doc", path=shown) == "1: one"
+
+
+@pytest.mark.parametrize(
+    ("line", "keyword"),
+    [
+        ("two  blanks", "two blanks"),
+        ("two\tblanks", "two blanks"),
+        ("two\u00a0blanks", "two blanks"),
+        ("two blanks", "two \u00a0 blanks"),
+        ("un cafe\u0301 noir", "café noir"),
+        ("un café noir", "cafe\u0301"),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 300, 3000])
+def test_kinds_of_blanks_and_forms_of_one_character_are_found_alike_and_shown_as_they_stand(
+    tmp_path: Path, line: str, keyword: str, before: int
+) -> None:
+    folder(tmp_path, a=f"{'x' * before} {line} {'y' * before}")
+    text = said(tmp_path, "grep_docs", keyword=keyword).removeprefix("a.md:1: ")
+    assert len(text) <= 100
+    assert line in text
 
 
 def test_grep_finds_upper_and_lower_case_with_path_and_line(tmp_path: Path) -> None:
@@ -160,6 +219,15 @@ def test_a_line_longer_than_a_result_is_cut_and_the_lines_after_it_can_be_read(t
     assert (seen[1], seen[2][:2000], seen[3]) == ("one", "w" * 2000, "three")
 
 
+@pytest.mark.parametrize(
+    ("after", "past"), [("", ""), ("\nthree", ", and past it read on with read_doc('a.md', start=3)")]
+)
+def test_the_rest_of_a_line_longer_than_a_result_is_left_to_a_search(tmp_path: Path, after: str, past: str) -> None:
+    folder(tmp_path, a="one\n" + "w" * 14000 + after)
+    note = said(tmp_path, "read_doc", path="a.md", start=2).splitlines()[-1]
+    assert note.endswith(f" characters; read on with grep_docs for the rest of line 2{past}]")
+
+
 def test_a_result_over_3000_characters_keeps_the_whole_for_the_record(tmp_path: Path) -> None:
     folder(tmp_path, a=("w" * 99 + "\n") * 50)
     seen = observed(tmp_path, "read_doc", path="a.md")
@@ -241,6 +309,7 @@ def test_a_document_that_goes_away_or_comes_is_noticed(tmp_path: Path) -> None:
         (lambda at: at.write_text("x"), "is not a folder"),
         (lambda at: at.mkdir(), "has no Markdown files (*.md)"),
         (lambda at: folder(at / ".hidden", a="x"), "has no Markdown files (*.md)"),
+        (lambda at: folder(at, LICENSE="MIT"), "has no Markdown files (*.md) but LICENSE.md"),
     ],
 )
 def test_a_folder_that_cannot_serve_is_one_sentence_that_says_what_to_do(

@@ -11,7 +11,7 @@ import agent
 import tracing
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("openai", "pydantic", "opentelemetry", "genai_prices", "sqlite_utils")
+HEAVY = ("openai", "pydantic", "jsonschema", "opentelemetry", "genai_prices", "sqlite_utils")
 
 
 def python(code: str, *arguments: str, cwd: Path) -> str:
@@ -73,7 +73,16 @@ def test_every_public_name_is_there_and_is_in_dir(package: object) -> None:
 
 def test_third_party_libraries_stand_where_the_design_puts_them() -> None:
     allowed = {
-        "agent": {"click", "docstring_parser", "genai_prices", "openai", "pydantic", "structlog"},
+        "agent": {
+            "click",
+            "docstring_parser",
+            "genai_prices",
+            "jsonschema",
+            "openai",
+            "pydantic",
+            "pydantic_core",
+            "structlog",
+        },
         "tracing": {"opentelemetry", "pydantic", "sqlite_utils", "structlog"},
         "viewer": {"click", "pytest", "rich", "sqlite_utils"},
     }

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import enum
 import functools
+import math
 from typing import Annotated, Any, Literal, Optional
 
 import pydantic
@@ -124,6 +125,138 @@ def test_what_does_not_fit_is_refused_by_name_with_what_is_allowed(arguments: st
     assert reason in call(everything, arguments)
 
 
+def refused(value: str) -> str:
+    raise ValueError(f"{value} is not for you")
+
+
+def particular(
+    text: Annotated[str, pydantic.AfterValidator(refused)] = "",
+    texts: list[Annotated[str, pydantic.AfterValidator(refused)]] = [],  # noqa: B006
+    fives: Annotated[int, pydantic.Field(multiple_of=5)] = 5,
+    pair: tuple[int, str] = (1, "a"),
+    raw: bytes = b"",
+    real: float = 1.0,
+) -> str:
+    return repr((text, texts, fives, pair, raw, real))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ('{"text":"secret"}', "text must be a string, and one that the tool's own check accepts"),
+        ('{"texts":["secret"]}', "texts.0 must be a string, and one that the tool's own check accepts"),
+        ('{"fives":7}', "fives must be an integer that is a multiple of 5; it was an integer"),
+        ('{"pair":[1,"a",2]}', "pair must be a list of exactly 2 items; it was a list"),
+        ('{"raw":"\\ud83d"}', "raw must be a string in the format binary, and one that the tool's own check accepts"),
+        ('{"real":1' + "0" * 400 + "}", "real must be a number, and one that the tool's own check accepts"),
+        ('{"real":"nan"}', "real must be a number; it was a string"),
+        ('{"real":"1e999"}', "real must be a number; it was a string"),
+    ],
+)
+def test_a_refusal_never_says_that_what_was_given_is_what_is_allowed(arguments: str, reason: str) -> None:
+    assert call(particular, arguments).startswith(f"Error: particular was not run: {reason}. Its parameters: ")
+
+
+class Inner(pydantic.BaseModel):
+    a: int = 1
+
+
+class Outer(pydantic.BaseModel):
+    inner: Inner = Inner()
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"] = "dog"
+    tricks: int = 0
+
+
+class Open(pydantic.BaseModel, extra="allow"):
+    a: int = 1
+
+
+class Ignoring(pydantic.BaseModel, extra="ignore"):
+    a: int = 1
+
+
+def nested(
+    outer: Outer = Outer(),  # noqa: B008
+    open: Open = Open(),  # noqa: B008
+    ignoring: Ignoring = Ignoring(),  # noqa: B008
+    point: Point | None = None,
+    either: Inner | Point | str = "",
+    several: list[Inner] = [],  # noqa: B006
+    pet: Cat | Dog = Cat(),  # noqa: B008
+) -> str:
+    return repr((outer, open, ignoring, point, either, several, pet))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ('{"outer":{"iner":{}}}', "outer has no field iner (its fields are: inner)"),
+        ('{"outer":{"inner":{"aa":5}}}', "outer.inner has no field aa (its fields are: a)"),
+        ('{"point":{"x":1,"labell":"b"}}', "point has no field labell (its fields are: x, label)"),
+        ('{"several":[{"a":1},{"b":1}]}', "several.1 has no field b (its fields are: a)"),
+        ('{"either":{"b":1}}', "either has no field b (its fields are: a)"),
+        ('{"pet":{"kind":"dog","lives":7}}', "pet has no field lives (its fields are: kind, tricks)"),
+    ],
+)
+def test_a_field_that_there_is_not_is_refused_at_every_depth(arguments: str, reason: str) -> None:
+    assert call(nested, arguments).startswith(f"Error: nested was not run: {reason}. ")
+
+
+def test_a_model_that_says_what_becomes_of_other_fields_is_asked_and_a_union_needs_one_that_takes_them() -> None:
+    assert call(nested, '{"open":{"b":2},"ignoring":{"b":2},"either":{"x":3},"pet":{"kind":"dog"}}') == (
+        "(Outer(inner=Inner(a=1)), Open(a=1, b=2), Ignoring(a=1), None, Point(x=3, label='here'), [], "
+        "Dog(kind='dog', tricks=0))"
+    )
+
+
+def test_a_default_and_a_rule_may_stand_in_a_field() -> None:
+    def page(
+        size: int = pydantic.Field(default=3, ge=1, description="how many"),
+        start: Annotated[int, pydantic.Field(default=1)] = pydantic.Field(le=9),
+        words: list[str] = pydantic.Field(default_factory=list),  # noqa: B008
+        last: int | None = pydantic.Field(None, ge=2),
+        first: Annotated[int, pydantic.Field(default=7)] = 8,
+    ) -> str:
+        return repr((size, start, words, last, first))
+
+    def needed(start: Annotated[int, pydantic.Field(default=1)]) -> int:
+        return start
+
+    assert tool(page).schema.parameters["properties"] == {
+        "size": {"type": "integer", "minimum": 1, "default": 3, "description": "how many"},
+        "start": {"type": "integer", "maximum": 9, "default": 1},
+        "words": {"type": "array", "items": {"type": "string"}},
+        "last": {"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}], "default": None},
+        "first": {"type": "integer", "default": 8},
+    }
+    assert call(page, "{}") == "(3, 1, [], None, 8)"
+    assert call(needed, "{}") == "1"
+    assert "size must be an integer at least 1; it was an integer" in call(page, '{"size":0}')
+
+
+def test_a_default_that_the_model_could_not_give_is_left_out_of_the_schema() -> None:
+    def look(limit: float = math.inf, n=1, word="a"):  # type: ignore[no-untyped-def]
+        return repr((limit, n, word))
+
+    assert tool(look).schema.parameters == {
+        "type": "object",
+        "properties": {
+            "limit": {"type": "number"},
+            "n": {"type": "string"},
+            "word": {"type": "string", "default": "a"},
+        },
+    }
+    assert call(look, "{}") == "(inf, 1, 'a')"
+
+
 def test_bare_tools_take_their_texts_from_docstring_and_annotations() -> None:
     @tool
     def search(query: str, mode: str = "fast", limit: Annotated[int, "how many"] = 3) -> str:
@@ -185,8 +318,23 @@ def takes_code(code: object) -> None: ...
 def takes_object(thing: "Missing") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
+class Endless(enum.Enum):
+    ALL = math.inf
+
+
+def takes_endless(how_many: Endless) -> None: ...
+
+
+def takes_look_ahead(word: Annotated[str, pydantic.Field(pattern="^(?=a)")]) -> None: ...
+
+
+def takes_no_pattern(word: Annotated[str, pydantic.Field(pattern="[")]) -> None: ...
+
+
 class CallMe:
     def __call__(self) -> None: ...
+
+    def search(self, word: str) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -198,6 +346,10 @@ class CallMe:
         (lambda: None, "a lambda has no name"),
         (functools.partial(takes_code, int), "a partial has no name"),
         (CallMe(), "a CallMe has no name"),
+        (CallMe.search, r"search is a method: make the tool from the bound method, tool\(object.search\)"),
+        (takes_endless, "has a parameter without a JSON form"),
+        (takes_look_ahead, "has a parameter whose rule cannot be kept to: look-around"),
+        (takes_no_pattern, "has a parameter whose rule cannot be kept to: unclosed character class"),
     ],
 )
 def test_a_function_that_could_never_be_called_is_refused_at_registration(function: Any, said: str) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import dataclasses
+import functools
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -113,6 +115,10 @@ class Awkward:
         raise RuntimeError("no")
 
 
+class Panic(BaseException):
+    """As a library written in Rust raises it."""
+
+
 @dataclasses.dataclass
 class Point:
     x: int
@@ -166,6 +172,60 @@ def test_a_generator_is_read_out_in_the_tools_own_time() -> None:
     assert call(Toolbox([stream]), "stream", "").shown == "[1,2]"
 
 
+def count_to(last: int) -> Iterator[int]:
+    yield from range(last)
+
+
+async def count_to_in_place(last: int) -> AsyncIterator[int]:
+    for number in range(last):
+        yield number
+
+
+@pytest.mark.parametrize("function", [count_to, count_to_in_place])
+def test_a_generator_is_read_to_ten_thousand_items_and_what_has_more_says_so(function: Callable[..., Any]) -> None:
+    toolbox = Toolbox([function]).with_options(function.__name__, max_chars=100_000)
+    note = "[the first 10,000 items; there are more, which were not asked for: ask for less]\n"
+    items = "[" + ",".join(str(number) for number in range(10_000)) + "]"
+    assert call(toolbox, function.__name__, '{"last": 10000}') == Observation(shown=items, whole=items)
+    more = call(toolbox, function.__name__, '{"last": 10001}')
+    assert more == Observation(shown=note + items, whole=note + items, truncated=True)
+    assert call(Toolbox([function]), function.__name__, '{"last": 25000}').shown.startswith(note)
+
+
+def test_an_endless_async_generator_that_never_waits_ends_with_its_timeout_and_is_closed() -> None:
+    closed = []
+
+    async def forever() -> AsyncIterator[int]:
+        try:
+            while True:
+                time.sleep(0.001)  # noqa: ASYNC251
+                yield 1
+        finally:
+            closed.append(True)
+
+    assert call(Toolbox([forever]).with_options("forever", timeout=0.05), "forever", "").error == "timeout"
+    assert closed == [True]
+
+
+def test_what_is_to_be_awaited_or_read_out_is_so_wherever_it_comes_from() -> None:
+    async def gives_a_generator() -> Any:
+        return (number for number in range(3))
+
+    async def gives_a_coroutine() -> Any:
+        async def inner() -> list[int]:
+            return [0, 1, 2]
+
+        return inner()
+
+    @functools.wraps(count_to_in_place)
+    def wrapped() -> Any:
+        return count_to_in_place(3)
+
+    del wrapped.__wrapped__  # its own signature: it takes nothing
+    for function in (gives_a_generator, gives_a_coroutine, wrapped):
+        assert call(Toolbox([function]), function.__name__, "").shown == "[0,1,2]"
+
+
 def test_a_tools_own_timeout_error_is_not_taken_for_ours() -> None:
     observation = call(raising(TimeoutError("upstream")).with_options("fail", timeout=30), "fail", "")
     assert (observation.error, observation.shown) == ("TimeoutError", "Error: fail raised TimeoutError: upstream")
@@ -187,8 +247,22 @@ def test_a_type_that_raises_while_it_is_made_is_an_observation() -> None:
     assert "do not make what it takes (KeyError)" in observation.shown
 
 
+def test_a_name_too_long_for_a_tool_is_not_quoted_whole() -> None:
+    name = "x" * 64
+    assert call(Toolbox([now]), name + "y", "").shown == f"Error: there is no tool '{name}…'. The tools are: now."
+
+
 def test_our_own_words_are_cut_as_well() -> None:
     assert len(call(Toolbox([now]), "x" * 10**6, "").shown) <= 3000
+
+
+WITH_COUNT = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+EITHER = {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]}
 
 
 @pytest.mark.parametrize(
@@ -201,12 +275,119 @@ def test_our_own_words_are_cut_as_well() -> None:
         ({"enum": ["a", "b"]}, '"c"', 'must be one of "a", "b"'),
         ({"type": "array", "items": {"type": "integer"}}, '[1, "x"]', "v.1 must be an integer; it was a string"),
         ({}, '{"any": [1]}', '{"any":[1]}'),
+        ({"type": "integer"}, '" 2 "', "2"),
+        ({"type": "integer"}, "2.0", "2"),
+        ({"type": "integer"}, "true", "v must be an integer; it was true or false"),
+        ({"type": "number"}, '"1e999"', "v must be a number; it was a string"),
+        ({"type": "number"}, '"' + "9" * 5000 + '"', "v must be a number; it was a string"),
+        ({"type": "boolean"}, '"true"', "true"),
+        ({"type": ["integer", "string"]}, '"2"', "2"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, '"2"', "2"),
+        ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, '"2"', "v must be at least 3; it was an integer"),
+        ({"type": ["string", "null"], "enum": ["a", None]}, '"A"', 'v must be one of "a", null; it was a string'),
+        ({"const": 5}, "6", "v must be 5; it was an integer"),
+        ({"enum": [0.5, 1.0]}, "7", "v must be one of 0.5, 1.0; it was an integer"),
+        ({"enum": ("a", "b")}, '"c"', 'v must be one of "a", "b"; it was a string'),
+        (WITH_COUNT, '{"n": "abc"}', "v.n must be an integer; it was a string"),
+        (WITH_COUNT, '{"n": "3"}', '{"n":3}'),
+        (WITH_COUNT, '{"n": 3, "m": 1}', "v has no field m (its fields are: n)"),
+        ({"type": "array", "items": WITH_COUNT}, "[{}]", "v.0.n is required"),
+        ({"type": "array", "minItems": 2}, "[1]", "v must be a list with at least 2 items; it was a list"),
+        ({"type": "array", "uniqueItems": True}, "[1, 1]", "v must be a list without the same item twice"),
+        ({"type": "integer", "multipleOf": 5}, "7", "v must be an integer that is a multiple of 5"),
+        ({"$ref": "#/$defs/few"}, "4", "v must be an integer at most 3; it was an integer"),
+        ({"$ref": "#/$defs/few"}, '"3"', "3"),
+        (EITHER, "5", "v must be a string that matches ^a or that matches ^b; it was an integer"),
+        ({"type": "string", "pattern": "^(?!x)"}, '"xa"', "v must be a string that matches ^(?!x)"),
+        ({"not": {"type": "null"}}, "null", 'v must keep to {"not": {"type": "null"}}'),
     ],
 )
 def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, shown: str) -> None:
-    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    parameters = {
+        "type": "object",
+        "properties": {"v": schema},
+        "required": ["v"],
+        "$defs": {"few": {"type": "integer", "maximum": 3}},
+    }
     toolbox = Toolbox.from_schemas([{"name": "same", "parameters": parameters}], {"same": lambda v: v})
     assert shown in call(toolbox, "same", f'{{"v": {given}}}').shown
+
+
+def definition(**schema: Any) -> dict[str, Any]:
+    return {"name": "f", "parameters": {"type": "object", **schema}}
+
+
+def with_v(**schema: Any) -> dict[str, Any]:
+    return definition(properties={"v": schema})
+
+
+@pytest.mark.parametrize(
+    ("definitions", "said"),
+    [
+        (with_v(exclusiveMinimum=True), "is no JSON Schema (2020-12) at properties.v.exclusiveMinimum: "),
+        (with_v(pattern="["), "is no JSON Schema (2020-12) at properties.v.pattern: "),
+        (with_v(type="objct"), "is no JSON Schema (2020-12) at properties.v.type: "),
+        (definition(required=True), "is no JSON Schema (2020-12) at required: "),
+        (definition(required=["x"]), "the schema of the tool f requires 'x': give it in its properties"),
+        (with_v(default=float("nan")), "the schema of the tool f is no JSON: "),
+        (with_v(enum={1}), "the schema of the tool f is no JSON: "),
+        (with_v(nullable=True), "the schema of the tool f has 'nullable', which cannot be kept to: leave it out"),
+        (with_v(items={"nullable": True}), "the schema of the tool f has 'nullable', which cannot be kept to"),
+        (with_v(**{"$ref": "#/$defs/none"}), "refers to '#/$defs/none', which is not in it: put it into $defs"),
+        (with_v(**{"$ref": "other.json"}), "refers to 'other.json', which is not in it: put it into $defs"),
+        (with_v(**{"$ref": "#/properties/v"}), "refers to '#/properties/v', which only refers to itself"),
+        (definition(additionalProperties=True), "allows more than its properties (none): give its function **kwargs"),
+        ({"name": "f", "parameters": "{}"}, "the schema of the tool f must be that of an object"),
+        ({"name": "f", "cache_control": {}}, "has 'cache_control', which cannot be sent: leave it out"),
+        ({"name": ["f"]}, "there is no function for the tool ['f']"),
+    ],
+)
+def test_a_hand_written_schema_that_cannot_be_kept_to_is_refused_at_registration(
+    definitions: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ToolDefinitionError, match=re.escape(said)):
+        Toolbox.from_schemas([definitions], {"f": lambda v=None: v})
+
+
+@pytest.mark.parametrize(
+    ("definitions", "functions", "said"),
+    [
+        ({"name": "f"}, {"f": len}, "the definitions must be a list of dicts"),
+        ('[{"name": "f"}]', {"f": len}, "the definitions must be a list of dicts"),
+        (["f"], {"f": len}, "a tool's definition must be a dict with name, description and parameters, not a str"),
+        ([{"name": "f"}], [len], "the functions must be a dict by name"),
+        ([{"name": "f"}], {"f": None}, "what is given for the tool f is a NoneType: give a function"),
+    ],
+)
+def test_what_is_no_definition_or_no_function_is_refused(definitions: Any, functions: Any, said: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=re.escape(said)):
+        Toolbox.from_schemas(definitions, functions)
+
+
+def test_a_hand_written_schema_that_allows_more_gives_more_to_its_function() -> None:
+    one = definition(additionalProperties={"type": "string"}, required=["k"])
+    toolbox = Toolbox.from_schemas([one], {"f": lambda **given: given})
+    assert call(toolbox, "f", '{"k": "v"}').shown == '{"k":"v"}'
+    assert "k must be a string; it was an integer" in call(toolbox, "f", '{"k": 5}').shown
+    assert "k is required" in call(toolbox, "f", "{}").shown
+
+
+def test_a_rule_for_the_arguments_as_a_whole_is_told_as_it_stands() -> None:
+    one = definition(properties={"a": {}, "b": {}}, anyOf=[{"required": ["a"]}, {"required": ["b"]}])
+    toolbox = Toolbox.from_schemas([one], {"f": lambda a=None, b=None: [a, b]})
+    assert call(toolbox, "f", '{"b": 1}').shown == "[null,1]"
+    rule = 'the arguments must keep to {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}. Its parameters'
+    assert rule in call(toolbox, "f", "{}").shown
+
+
+def test_strict_and_anthropics_form_of_a_definition_reach_the_model() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    one = {"name": "f", "description": "Do it.", "input_schema": schema, "strict": True}
+    toolbox = Toolbox.from_schemas([one], {"f": lambda a: a})
+    assert toolbox.schemas[0].to_dict() == {
+        "type": "function",
+        "function": {"name": "f", "description": "Do it.", "parameters": schema, "strict": True},
+    }
 
 
 @pytest.mark.parametrize(
@@ -218,10 +399,17 @@ def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, sh
         (SystemExit(3), "SystemExit", "Error: fail raised SystemExit: 3"),
         (TimeoutError("slow"), "TimeoutError", "Error: fail raised TimeoutError: slow"),
         (MemoryError(), "MemoryError", "Error: fail raised MemoryError."),
+        (GeneratorExit(), "GeneratorExit", "Error: fail raised GeneratorExit."),
+        (Panic("index out of bounds"), "Panic", "Error: fail raised Panic: index out of bounds"),
     ],
 )
 def test_an_exception_in_a_tool_becomes_its_type_and_text(error: BaseException, kind: str, said: str) -> None:
+    async def fail() -> None:
+        raise error
+
     assert call(raising(error), "fail", "") == Observation(shown=said, whole=said, error=kind)
+    if not isinstance(error, StopIteration):  # Python itself makes another of it in a coroutine
+        assert call(Toolbox([fail]), "fail", "") == Observation(shown=said, whole=said, error=kind)
 
 
 def test_a_keyboard_interrupt_in_a_tool_is_not_swallowed() -> None:
@@ -293,6 +481,20 @@ def test_a_result_is_cut_only_beyond_the_limit_and_never_inside_a_character(size
     assert len(observation.shown) == min(size, 3000)
 
 
+def no_hint(arguments: Any, shown: str, whole: str) -> str | None:
+    return None
+
+
+def broken_hint(arguments: Any, shown: str, whole: str) -> str | None:
+    raise LookupError(arguments["nothing"])
+
+
+@pytest.mark.parametrize("read_on", [no_hint, broken_hint])
+def test_a_cut_result_without_a_call_that_reads_on_says_only_that_it_is_cut(read_on: Any) -> None:
+    toolbox = returning("x" * 5000).with_options("give", read_on=read_on)
+    assert call(toolbox, "give", "").shown.splitlines()[-1] == "[cut: the first 2,957 of 5,000 characters]"
+
+
 def test_per_tool_options_leave_the_other_tools_and_the_first_toolbox_as_they_were() -> None:
     first = Toolbox([repeat, now])
     second = first.with_options("repeat", max_chars=200)
@@ -306,12 +508,23 @@ def test_per_tool_options_leave_the_other_tools_and_the_first_toolbox_as_they_we
     [
         ({"name": "repaet"}, "there is no tool 'repaet' to set options for; there are: repeat"),
         ({"name": "repeat", "max_chars": 10}, "max_chars of repeat must be at least 200"),
+        ({"name": "repeat", "max_chars": "3000"}, "max_chars of repeat must be at least 200, as an int, not '3000'"),
+        ({"name": "repeat", "max_chars": 500.5}, "max_chars of repeat must be at least 200, as an int, not 500.5"),
         ({"name": "repeat", "timeout": 0}, "timeout of repeat must be more than 0 seconds"),
+        ({"name": "repeat", "timeout": "5"}, "more than 0 seconds, or None for no limit, not '5'"),
+        ({"name": "repeat", "timeout": float("nan")}, "more than 0 seconds, or None for no limit, not nan"),
+        ({"name": "repeat", "read_on": "read_doc"}, "read_on of repeat must be a function"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolDefinitionError, match=said):
         Toolbox([repeat]).with_options(**options)
+
+
+@pytest.mark.parametrize("tools", [now, len, "now", None])
+def test_a_toolbox_of_what_is_no_list_says_how_to_write_it(tools: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"write Toolbox\(\[tool\]\)"):
+        Toolbox(tools)
 
 
 def test_hand_written_schemas_and_plain_functions_make_a_toolbox() -> None:

@@ -115,6 +115,7 @@ def _schema(definition: Any) -> ToolSchema:
         name=function.get("name", ""),
         description=function.get("description", ""),
         parameters=function.get("parameters", {}),
+        strict=function.get("strict"),
     )
 
 
