@@ -256,7 +256,9 @@ def test_a_store_that_stays_locked_is_told(db: Path, monkeypatch: pytest.MonkeyP
         other.execute("begin immediate")
         result = invoke("apply", db=db)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"viewer: cannot write the store {db} (database is locked): ")
+    assert result.stderr == (
+        f"viewer: somebody else writes the store {db} for too long: try again, or give another path\n"
+    )
     assert all(price is None for _, price in costs(db))
 
 

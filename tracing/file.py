@@ -32,9 +32,9 @@ MAX_COPY = 256 * 2**20
 """Bytes of a store that is copied to be read."""
 
 
-def open_writing(path: Path, busy_ms: int = PATIENT_BUSY_MS) -> sqlite3.Connection:
-    """A connection in autocommit mode with the hot path's busy timeout; to open it may wait `busy_ms` for somebody
-    else's write. Raises StoreError with what to do, its kind StoreBusy where that was too short."""
+def open_writing(path: Path, *, patient: bool = True) -> sqlite3.Connection:
+    """A connection in autocommit mode with the hot path's busy timeout; to open it waits for somebody else's write,
+    `patient` or not. Raises StoreError with what to do, its kind StoreBusy where that was too short."""
     if not _exists(path):
         if not path.parent.is_dir():
             raise StoreError(f"the folder of {path} does not exist: make it, or give another path for the store")
@@ -46,7 +46,7 @@ def open_writing(path: Path, busy_ms: int = PATIENT_BUSY_MS) -> sqlite3.Connecti
     connection: sqlite3.Connection | None = None
     try:
         connection = _connect(path)
-        connection.execute(f"pragma busy_timeout={busy_ms}")
+        connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS if patient else HOT_BUSY_MS}")
         if not _is_ready(connection):
             with _locked(path.parent):
                 if not _is_ready(connection):

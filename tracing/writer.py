@@ -21,7 +21,7 @@ from tracing import forks
 from tracing.clock import Clock
 from tracing.errors import StoreBusy, StoreError, warn
 from tracing.facts import Fact, Logged
-from tracing.file import HOT_BUSY_MS, PATIENT_BUSY_MS, identity, open_writing
+from tracing.file import PATIENT_BUSY_MS, identity, open_writing
 from tracing.rows import Rows
 
 MAX_PENDING = 20_000
@@ -47,7 +47,7 @@ class Writer:
         self._file = (0, 0)
         try:
             with self._lock:
-                self._open(PATIENT_BUSY_MS)
+                self._open(patient=True)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"cannot write the store {path} ({error}): give another path") from error
         self.path = Path(os.path.abspath(path))  # a tool may change the folder
@@ -75,7 +75,7 @@ class Writer:
         with self._lock:
             if self._pending:
                 with contextlib.suppress(StoreError, sqlite3.Error, OSError):
-                    self._open(PATIENT_BUSY_MS)
+                    self._open(patient=True)
             if self._rows is not None:
                 self._rows.connection.execute(f"pragma busy_timeout={PATIENT_BUSY_MS}")
             self._flush()
@@ -114,9 +114,9 @@ class Writer:
             self._timer, self._lingering_until = None, 0.0
         self._lock.release()
 
-    def _open(self, busy_ms: int = HOT_BUSY_MS) -> Rows:
+    def _open(self, *, patient: bool = False) -> Rows:
         if self._rows is None:
-            connection = open_writing(self.path, busy_ms)
+            connection = open_writing(self.path, patient=patient)
             try:
                 rows = Rows(connection)
                 rows.process_started(self._clock.wall_ns())
