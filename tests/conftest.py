@@ -1,6 +1,7 @@
 """What all tests share: no settings of this machine, and property tests that draw the same examples each time."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,10 @@ settings.register_profile(
     "playhead", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("playhead")
+
+# Programs that tests start compile what they import once, and not at each start, also where this process may not.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".pytest_cache" / "pycache")
 
 
 @pytest.fixture(autouse=True)

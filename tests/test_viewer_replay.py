@@ -39,6 +39,7 @@ READ = calls(("read_doc", {"path": "a.md"}))
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with an agent, and a store with a run of it, one of a hostile model, and one that failed."""
     (tmp_path / "bot.py").write_text(PROJECT)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # changed within a second, it would be taken for the same
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "bot", raising=False)

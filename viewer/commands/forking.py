@@ -52,9 +52,10 @@ def fork(
 
     Who goes on is your agent, with its model, tools, settings and limits; what was said stays, the system prompt too.
     """
-    from agent.cli import Turn, recorder_for
+    from agent.cli import recorder_for
     from agent.loading import LoadError, text_or_file
     from agent.options import Options
+    from agent.turn import Turn
     from tracing.forking import CannotFork, check_fork
     from tracing.forking import fork as forked
 
