@@ -2,7 +2,7 @@
 
 The index `call_time` holds all that is summed, one model after the other, each in the order of time. So the calls of
 one model in one stretch of time lie side by side, and the stretches can be of any length: the days of any time zone,
-cut at the nanosecond. A sum needs neither rows of the table nor sorting (a million calls by day and model: 0.4 s of CPU,
+cut at the nanosecond. A sum needs neither rows of the table nor sorting (a million calls by day and model: 0.35 s of CPU,
 1.1 s where SQLite groups by an expression).
 
 Not every call is money that was spent here. The *kind* of a call is
@@ -130,18 +130,21 @@ _TAGS = (
     "where n.run_id=r.run_id and n.kind='tag' order by value))"
 )
 _NO_TAGS = "'[]'"
-_REST = "s.inp-coalesce(s.cached,0)-coalesce(s.cache_write,0)"
-_FRESH = f"case when {_REST}>=0 then {_REST} end"
+_OLD = "ifnull(s.cached,0)+ifnull(s.cache_write,0)"
+_FRESH = f"case when s.inp>={_OLD} then s.inp-({_OLD}) end"
 _FIGURES = ("s.inp", _FRESH, "s.cached", "s.cache_write", "s.out", "s.reasoning", "s.cost")  # in the order of Sums
 _UNKNOWN = (
     "s.inp is null or s.out is null",
-    f"({_REST}>=0) is not true",
+    f"(s.inp>={_OLD}) is not true",
     *(f"s.{name} is null" for name in ("cached", "cache_write", "reasoning", "cost")),
 )
 _COUNTED = ", ".join(["count(*)", *(f"count(*) filter (where {clause})" for clause in _UNKNOWN), ""])
 # Counting what is null is faster than counting what is not, 0.31 against 0.36 s a million.
 _SUMMED = _COUNTED + ", ".join(f"sum({figure})" for figure in _FIGURES)
+_QUICK = _SUMMED.replace(f"sum({_FRESH})", "sum(s.inp)-ifnull(sum(s.cached),0)-ifnull(sum(s.cache_write),0)")
+"""Without a look at each call's fresh tokens: right where those of all calls are known, and a third faster."""
 _HALVED = _COUNTED + ", ".join(f"sum(({figure})>>32), sum(({figure})&4294967295)" for figure in _FIGURES)
+_FRESH_UNKNOWN = Sums._fields.index("fresh_unknown") - len(Sums._fields)
 
 _LAST_NS = 2**63 - 1
 """The last moment, of April 2262, that SQLite's integers hold."""
@@ -285,7 +288,9 @@ def _summed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -
     """The rows of the query, which end with the fields of Sums."""
     figures = len(_FIGURES)
     try:
-        rows = connection.execute(query.format(_SUMMED), values).fetchall()
+        rows = connection.execute(query.format(_QUICK), values).fetchall()
+        if any(row[_FRESH_UNKNOWN] for row in rows):
+            rows = connection.execute(query.format(_SUMMED), values).fetchall()
     except sqlite3.OperationalError as error:
         if "overflow" not in str(error):
             raise
