@@ -129,7 +129,7 @@ def recorder_for(options: Options) -> "Recorder":
     try:
         prices, log = PriceBook.configured(options.prices), log_to_stderr(options.log)
         redact = not options.no_redact and Redaction(project_of(Path.cwd()).redact)
-        if redact and options.session and redact.for_run().text(options.session) is not options.session:
+        if redact and options.session and redact.for_run()(options.session) is not options.session:
             raise usage_error(
                 "--session holds what is redacted, so its turns could not be found again: give another id"
             )

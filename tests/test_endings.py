@@ -479,6 +479,33 @@ async def main(after):
         assert rows(tmp_path / "t.db", "select count(*) from tool_calls where result = 'ab'") == [(2,)]
 
 
+@pytest.mark.parametrize(
+    ("name", "when", "found"),
+    [
+        ("chat scripted", "on_end", [(1, None, None)]),
+        ("execute_tool quick", "on_start", [(1, None, None)]),
+        ("execute_tool quick", "on_end", [(1, "quick", "ababab")]),
+    ],
+)
+def test_a_span_processor_that_kills_the_process_finds_all_that_was_finished_in_the_file(
+    tmp_path: Path, name: str, when: str, found: list[tuple[object, ...]]
+) -> None:
+    body = f"""
+from opentelemetry.sdk.trace import SpanProcessor
+class Killing(SpanProcessor):
+    def {when}(self, span, **context):
+        if span.name == {name!r}:
+            os.kill(os.getpid(), signal.SIGKILL)
+with Recorder("t.db", span_processors=[Killing()]) as recorder:
+    recorder.run_sync(agent("quick", then=["bye"]), "q")
+"""
+    assert finish(start(tmp_path, body))[0] == -signal.SIGKILL
+    query = (
+        "select count(m.duration_ms), t.tool, t.result from model_calls m left join tool_calls t using(run_id, step)"
+    )
+    assert rows(tmp_path / "t.db", query) == found
+
+
 def test_a_run_whose_coroutine_is_closed_from_elsewhere_is_cancelled_without_a_traceback(tmp_path: Path) -> None:
     body = """
 recorder = Recorder("t.db")

@@ -17,6 +17,7 @@ from agent import Agent, ModelError, ScriptedModel, Toolbox, tool
 from tests.processes import finish, rows, start
 from tracing import Recorder, RecorderWarning
 from tracing.foreign import ForeignSpans
+from tracing.redaction import Redaction
 
 
 @tool("Add two numbers.")
@@ -261,11 +262,11 @@ def test_what_happened_in_a_librarys_span_is_stored_with_it(tmp_path: Path) -> N
         return text
 
     asked = {"tool_calls": [{"name": "fetch", "arguments": {"text": "k"}}]}
-    with Recorder(tmp_path / "t.db") as recorder:
+    with Recorder(tmp_path / "t.db", redact=Redaction({"digit": "[0-9]"})) as recorder:
         recorder.run_sync(script(asked, "done", tools=Toolbox([fetch])), "q")
     ((attributes,),) = rows(tmp_path / "t.db", "select attributes from spans where name='GET'")
     events = [{"name": "cache.miss", "time_ns": 5, "attributes": {"key": "k"}}]
-    assert json.loads(attributes) == {"a": 1, "events": events}
+    assert json.loads(attributes) == {"a": "[redacted:digit#1]", "events": events}
 
 
 def test_a_failing_call_is_an_error_of_its_span(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent import Agent, ScriptedModel, Toolbox, tool
+from agent import Agent, Limits, ScriptedModel, Toolbox, tool
 from agent.observing import cut as cut_short
 from tracing import Recorder, Store, replay
 from tracing.cleaning import clean_json
@@ -88,7 +88,7 @@ SECRETS = [*API_KEYS.values(), JWT, PEM]
 
 
 def redacted(text: str) -> str:
-    return Redaction().for_run().text(text)
+    return Redaction().for_run()(text)
 
 
 @pytest.mark.parametrize("key", API_KEYS.values(), ids=API_KEYS)
@@ -177,7 +177,7 @@ INNOCENT = [
 @pytest.mark.parametrize("text", INNOCENT)
 def test_what_is_no_secret_stays_the_same_object(text: str) -> None:
     redactor = Redaction().for_run()
-    assert redactor.text(text) is text
+    assert redactor(text) is text
     assert redactor.count == 0
 
 
@@ -201,42 +201,38 @@ def test_a_secret_keeps_its_number_over_all_kinds_and_texts_of_a_run() -> None:
     policy = Redaction()
     redactor = policy.for_run()
     one, two = API_KEYS["openai"], API_KEYS["groq"]
-    assert redactor.text(f"{two} {one} {two}") == "[redacted:api_key#1] [redacted:api_key#2] [redacted:api_key#1]"
-    assert (
-        redactor.text(f"redis://a:pw@b Bearer {TOKEN}")
-        == "redis://a:[redacted:password#3]@b Bearer [redacted:bearer#4]"
-    )
-    assert redactor.text(f"Bearer {one}") == "Bearer [redacted:api_key#2]"
+    assert redactor(f"{two} {one} {two}") == "[redacted:api_key#1] [redacted:api_key#2] [redacted:api_key#1]"
+    assert redactor(f"redis://a:pw@b Bearer {TOKEN}") == "redis://a:[redacted:password#3]@b Bearer [redacted:bearer#4]"
+    assert redactor(f"Bearer {one}") == "Bearer [redacted:api_key#2]"
     assert redactor.count == 4
-    assert policy.for_run().text(one) == "[redacted:api_key#1]"
+    assert policy.for_run()(one) == "[redacted:api_key#1]"
 
 
 def test_a_number_that_stands_in_the_history_is_not_given_again() -> None:
     redactor = Redaction().for_run()
-    assert redactor.text(API_KEYS["npm"]) == "[redacted:api_key#1]"
+    assert redactor(API_KEYS["npm"]) == "[redacted:api_key#1]"
     told = f"[redacted:api_key#7] [redacted:own#3] [redacted:x#{'9' * 5000}] {API_KEYS['xai']}"
-    assert redactor.text(told) == told.replace(API_KEYS["xai"], "[redacted:api_key#8]")
-    assert redactor.text(API_KEYS["npm"] + " " + API_KEYS["aws"]) == "[redacted:api_key#1] [redacted:api_key#9]"
+    assert redactor(told) == told.replace(API_KEYS["xai"], "[redacted:api_key#8]")
+    assert redactor(API_KEYS["npm"] + " " + API_KEYS["aws"]) == "[redacted:api_key#1] [redacted:api_key#9]"
     assert redactor.count == 3
 
 
 def test_secrets_that_overlap_become_one() -> None:
     redactor = Redaction({"pin": r"PIN (?P<secret>\d{4})", "line": "code .*?;"}).for_run()
     assert (
-        redactor.text("PIN 1234, code PIN 5678; PIN 1234")
-        == "PIN [redacted:pin#1], [redacted:line#2] PIN [redacted:pin#1]"
+        redactor("PIN 1234, code PIN 5678; PIN 1234") == "PIN [redacted:pin#1], [redacted:line#2] PIN [redacted:pin#1]"
     )
-    assert redactor.text(f"redis://a:{API_KEYS['groq']}:x@b") == "redis://a:[redacted:password#3]@b"
+    assert redactor(f"redis://a:{API_KEYS['groq']}:x@b") == "redis://a:[redacted:password#3]@b"
 
 
 def test_own_patterns_stand_beside_the_defaults_or_alone() -> None:
     text = f"customer 12345, {API_KEYS['groq']}"
     own = {"customer": r"customer (?P<secret>\d+)"}
-    assert Redaction(own).for_run().text(text) == "customer [redacted:customer#1], [redacted:api_key#2]"
+    assert Redaction(own).for_run()(text) == "customer [redacted:customer#1], [redacted:api_key#2]"
     alone = Redaction(own, defaults=False).for_run()
-    assert alone.text(text) == f"customer [redacted:customer#1], {API_KEYS['groq']}"
-    assert Redaction({"either": r"id (?:(?P<secret>\d)|none)"}).for_run().text("id none") == "[redacted:either#1]"
-    assert Redaction(defaults=False).for_run().text(text) is text
+    assert alone(text) == f"customer [redacted:customer#1], {API_KEYS['groq']}"
+    assert Redaction({"either": r"id (?:(?P<secret>\d)|none)"}).for_run()("id none") == "[redacted:either#1]"
+    assert Redaction(defaults=False).for_run()(text) is text
 
 
 @pytest.mark.parametrize(
@@ -258,9 +254,9 @@ def test_a_policy_that_cannot_work_is_refused_in_words(patterns: dict[str, Any],
 @pytest.mark.parametrize(
     ("policy", "plain"),
     [
-        (Redaction(), {"version": 1}),
-        (Redaction({"a": "x+"}), {"version": 1, "kinds": ["a"]}),
-        (Redaction({"a": "x+"}, defaults=False), {"version": 1, "kinds": ["a"], "defaults": False}),
+        (Redaction(), {"version": 2}),
+        (Redaction({"a": "x+"}), {"version": 2, "kinds": ["a"]}),
+        (Redaction({"a": "x+"}, defaults=False), {"version": 2, "kinds": ["a"], "defaults": False}),
     ],
 )
 def test_a_policy_is_plain_data_without_its_own_patterns(policy: Redaction, plain: dict[str, Any]) -> None:
@@ -268,12 +264,12 @@ def test_a_policy_is_plain_data_without_its_own_patterns(policy: Redaction, plai
     again = Redaction.from_plain(json.loads(json.dumps(plain)), policy)
     assert again.to_plain() == plain
     text = f"xxx {API_KEYS['groq']}"
-    assert again.for_run().text(text) == policy.for_run().text(text)
+    assert again.for_run()(text) == policy.for_run()(text)
 
 
 @pytest.mark.parametrize(
     "plain",
-    [{}, {"version": 2}, {"version": 1, "kinds": {}}, {"version": 1, "kinds": ["a"]}, {"version": 1, "defaults": 1}],
+    [{}, {"version": 3}, {"version": 2, "kinds": {}}, {"version": 2, "kinds": ["a"]}, {"version": 2, "defaults": 1}],
 )
 def test_plain_data_that_is_no_policy_is_refused(plain: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
@@ -299,14 +295,14 @@ POLICIES = st.sampled_from(
 @given(POLICIES, TEXTS, TEXTS)
 def test_any_text_is_redacted_once_and_for_all(policy: Redaction, text: str, other: str) -> None:
     redactor = policy.for_run()
-    once = redactor.text(text)
+    once = redactor(text)
     assert (once is text) == (redactor.count == 0)
-    assert redactor.text(once) is once
-    assert policy.for_run().text(once) is once
-    assert redactor.text(text) == once
+    assert redactor(once) is once
+    assert policy.for_run()(once) is once
+    assert redactor(text) == once
     shown, whole = redactor.cut(text, other)
-    assert policy.for_run().text(shown) is shown
-    assert redactor.text(other) == whole
+    assert policy.for_run()(shown) is shown
+    assert redactor(other) == whole
 
 
 @given(ANY_TEXT, st.sampled_from(SECRETS), ANY_TEXT, st.sampled_from(SECRETS))
@@ -371,19 +367,26 @@ OWN = Redaction(
     ],
 )  # fmt: skip
 def test_a_secret_that_is_a_number_or_a_key_in_json_is_taken_out_and_json_stays_json(text: str, expected: str) -> None:
-    clean = OWN.for_run().text
+    clean = OWN.for_run()
     found = clean_json(text, clean)
     assert found == expected
     json.loads(found)
     assert clean_json(found, clean) is found
 
 
-@pytest.mark.parametrize("greedy", [r"\{.*4[0-9]{15}", r"4[0-9]{15}.*"])
-def test_a_pattern_that_takes_more_than_its_value_takes_the_value_all_the_same(greedy: str) -> None:
-    clean = Redaction({"greedy": greedy, "card": "4[0-9]{15}"}).for_run().text
-    found = clean_json('{"id":4111111111111111,"of":["4111111111111112",4111111111111113]}', clean)
-    assert "41111" not in found
-    assert json.loads(found).keys() == {"id", "of"}
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (r"4[0-9]{3}.*", '{"id":4111,"of":[4112,"4113 x"]}', '{"id":"[redacted:own#2]","of":["[redacted:own#3]","[redacted:own#4]"]}'),
+        (r'"ssn": ?[0-9]+', '{"ssn": 12345, "n": 7}', '{"ssn":"[redacted:own#2]","n":7}'),
+        (r'"ssn": ?[0-9.e+]+', '{"n": {"ssn": 8.05e24}}', '{"n":{"ssn":"[redacted:own#2]"}}'),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_takes_more_than_its_value_takes_the_value_all_the_same(
+    pattern: str, text: str, expected: str
+) -> None:
+    found = clean_json(text, Redaction({"own": pattern}, defaults=False).for_run())
+    assert (found, json.loads(found) is not None) == (expected, True)
 
 
 def test_no_number_of_a_card_stands_anywhere_in_a_record(tmp_path: Path) -> None:
@@ -402,6 +405,43 @@ def test_no_number_of_a_card_stands_anywhere_in_a_record(tmp_path: Path) -> None
     assert (stored.count(b"4111111111111111"), stored.count(b"C-1234")) == (0, 0)
     with Store(tmp_path / "t.db") as store:
         assert replay(store.recording(), agent, redact=OWN).outcome == "exact"
+
+
+@tool
+def count(n: int = 0) -> str:
+    return f"counted {n}"
+
+
+def counting(*numbers: int, **fields: Any) -> Agent:
+    answers = [{"tool_calls": [{"name": "count", "arguments": {"n": number}}]} for number in numbers]
+    return Agent(model=ScriptedModel([*answers, "done"]), tools=Toolbox([count]), **fields)
+
+
+@pytest.mark.parametrize("pattern", ["[0-9]+", "version|limits|redaction|max_steps", "(?i)[a-z0-9]"])
+def test_no_pattern_takes_what_the_record_needs_to_be_replayed(tmp_path: Path, pattern: str) -> None:
+    agent = counting(*range(20), limits=Limits(max_steps=12, max_tokens=15_000, max_seconds=3600))
+    policy = Redaction({"own": pattern})
+    with Recorder(tmp_path / "t.db", redact=policy) as recorder:
+        result = recorder.run_sync(agent, "q", metadata={"day": 12}, version="12")
+    with Store(tmp_path / "t.db") as store:
+        recorded = store.recording()
+        assert (result.stop, recorded.attrs["limits"]["max_steps"]) == ("max_steps", 12)
+        assert recorded.attrs["redaction"] == {"version": 2, "kinds": ["own"]}
+        assert replay(recorded, agent, redact=policy).outcome == "exact"
+
+
+def test_a_record_of_the_first_version_is_replayed_by_its_own_rules(tmp_path: Path) -> None:
+    """It knew secrets in strings only."""
+    own = Redaction({"account": "[0-9]{8}"})
+    agent = counting(12345678, settings={"seed": 12345678})
+    with Recorder(
+        tmp_path / "t.db", redact=Redaction.from_plain({"version": 1, "kinds": ["account"]}, own)
+    ) as recorder:
+        recorder.run_sync(agent, "of 12345678")
+    with Store(tmp_path / "t.db") as store:
+        (call,) = store.tool_calls(store.find("last"))
+        assert (call["arguments"], call["result"]) == ('{"n":12345678}', "counted [redacted:account#1]")
+        assert replay(store.recording(), agent, redact=own).outcome == "exact"
 
 
 NOTE = "\n[cut: the first 1,234 of 56,789 characters; read on with read_doc('sk-a.md', start=3)]"
@@ -427,7 +467,7 @@ def test_no_character_of_a_secret_stands_before_a_cut(said: str, start: int, end
         told, kept = policy.for_run().cut(shown, whole)
         assert told == replaced
         assert kept == redacted(whole)
-        assert policy.for_run().text(shown) == told
+        assert policy.for_run()(shown) == told
 
 
 def test_a_result_that_was_really_cut_keeps_its_note() -> None:
@@ -457,8 +497,8 @@ def test_a_policy_remembers_a_bounded_number_of_cuts() -> None:
     key = API_KEYS["groq"]
     for number in range(MAX_CUTS + 1):
         redactor.cut(f"{number} {key[:9]}", f"{number} {key}")
-    assert redactor.text(f"{MAX_CUTS} {key[:9]}") == f"{MAX_CUTS} [redacted:api_key#1]"
-    assert redactor.text(f"0 {key[:9]}") == f"0 {key[:9]}"
+    assert redactor(f"{MAX_CUTS} {key[:9]}") == f"{MAX_CUTS} [redacted:api_key#1]"
+    assert redactor(f"0 {key[:9]}") == f"0 {key[:9]}"
 
 
 @pytest.mark.parametrize(

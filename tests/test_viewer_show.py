@@ -292,3 +292,19 @@ def test_an_answer_of_parts_is_shown_as_its_text(tmp_path: Path) -> None:
         tape.run("What?", {**look, "content": [{"type": "text", "text": "I look."}]}, answer("That."))
     for arguments in ([], ["--full"], ["last:1"], ["--messages"]):
         assert "I look." in printed("show", *arguments, db=tmp_path / "t.db")
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_an_answer_is_wrapped_between_words_as_far_in_as_its_line_and_never_wider_than_the_terminal(
+    tmp_path: Path, columns: int
+) -> None:
+    said = " ".join(["word"] * 40)
+    lines = [said, f"    {said}", f"\t{said}", " " * 100 + said, "日本語" * 30, "", "end"]
+    with recording(tmp_path / "t.db") as tape:
+        tape.run("q", answer("\n".join(lines)))
+    text = plain(on_terminal("show", db=tmp_path / "t.db", columns=columns))
+    rows = text.partition("\nanswer\n")[2].rpartition("\nnext:")[0].splitlines()
+    assert all(cell_len(row.rstrip()) <= columns for row in rows)
+    assert "".join(text.partition("\nanswer\n")[2].rpartition("\nnext:")[0].split()) == "".join("".join(lines).split())
+    indents = {len(row) - len(row.lstrip()) for row in rows if "word" in row}
+    assert indents == {2, 6, min(102, columns - 24)}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from agent.canonical import to_json
+from agent.canonical import column_text, to_json
 from agent.messages import Message
 from tracing.redaction import MARKER
 
@@ -21,7 +21,9 @@ _BARE = re.compile(rf'"(?:[^"\\]|\\.)*"|(?P<bare>[\w.+-]*{MARKER.pattern}[\w.+-]
 def clean_json(text: str, clean: Clean) -> str:
     """JSON text as `clean` makes it, where that leaves the document as it is but for its strings, and for the numbers
     that are secrets, which become strings. Where a pattern takes more than that (a quote, the rest of the text), value by
-    value, and written anew. What is no JSON is cleaned as a text. The very same object where nothing changes."""
+    value, and written anew. What is no JSON is cleaned as a text. The very same object where nothing changes.
+
+    A policy of version 1 (`clean.numbers` is False) knew secrets in strings only; its records are replayed with it."""
     found = clean(text)
     if found is text:
         return text
@@ -29,11 +31,17 @@ def clean_json(text: str, clean: Clean) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return found
-    if (like := _like(found, value)) is not None:
+    numbers = getattr(clean, "numbers", True)
+    if (like := _like(found, value, numbers)) is not None:
         return like
-    anew = to_json(_clean_values(value, clean))
-    like = _like(clean(anew), value)  # a secret may be told by the key beside it
+    anew = to_json(_clean_values(value, clean, numbers))
+    like = _like(clean(anew), value, numbers)  # a secret may be told by the key beside it
     return anew if like is None else like
+
+
+def clean_plain(value: Any, clean: Clean) -> Any:
+    """A value as `agent.canonical` makes it plain, without its secrets."""
+    return json.loads(clean_json(column_text(value), clean))
 
 
 def clean_raw(text: str, clean: Clean) -> str:
@@ -42,7 +50,7 @@ def clean_raw(text: str, clean: Clean) -> str:
     if clean(text) is text:
         return text
     try:
-        return to_json(_clean_values(json.loads(text), clean))
+        return to_json(_clean_values(json.loads(text), clean, getattr(clean, "numbers", True)))
     except (ValueError, RecursionError):
         return clean(text)
 
@@ -61,27 +69,27 @@ def cleaned(message: Message, clean: Clean) -> Message:
     return replace(message, content=content, extra=extra, tool_calls=calls)
 
 
-def _like(text: str, value: Any) -> str | None:
+def _like(text: str, value: Any, numbers: bool) -> str | None:
     """`text`, where it is a document like `value` but for secrets; with a marker that stands bare as a string."""
-    for one in (text, _BARE.sub(_quoted, text)):
+    for one in (text, _BARE.sub(_quoted, text)) if numbers else (text,):
         with contextlib.suppress(ValueError, RecursionError):
-            if _is_like(json.loads(one), value):
+            if _is_like(json.loads(one), value, numbers):
                 return one
     return None
 
 
-def _is_like(one: Any, value: Any) -> bool:
+def _is_like(one: Any, value: Any, numbers: bool) -> bool:
     if isinstance(value, dict):
-        return isinstance(one, dict) and _are_like(one.values(), value.values())
+        return isinstance(one, dict) and _are_like(one.values(), value.values(), numbers)
     if isinstance(value, list):
-        return isinstance(one, list) and _are_like(one, value)
+        return isinstance(one, list) and _are_like(one, value, numbers)
     if isinstance(one, str):
-        return isinstance(value, str) or (_is_number(value) and MARKER.search(one) is not None)
+        return isinstance(value, str) or (numbers and _is_number(value) and MARKER.search(one) is not None)
     return type(one) is type(value) and bool(one == value)
 
 
-def _are_like(ones: Collection[Any], values: Collection[Any]) -> bool:
-    return len(ones) == len(values) and all(map(_is_like, ones, values))
+def _are_like(ones: Collection[Any], values: Collection[Any], numbers: bool) -> bool:
+    return len(ones) == len(values) and all(_is_like(*pair, numbers) for pair in zip(ones, values, strict=True))
 
 
 def _is_number(value: Any) -> bool:
@@ -92,15 +100,28 @@ def _quoted(match: re.Match[str]) -> str:
     return match[0] if match["bare"] is None else f'"{match[0]}"'
 
 
-def _clean_values(value: Any, clean: Clean) -> Any:
+def _clean_values(value: Any, clean: Clean, numbers: bool) -> Any:
     if isinstance(value, str):
         return clean_json(value, clean)  # arguments are a document within one
-    if isinstance(value, dict):
-        return {clean(key): _clean_values(item, clean) for key, item in value.items()}
     if isinstance(value, list):
-        return [_clean_values(item, clean) for item in value]
-    if not _is_number(value):
+        return [_clean_values(item, clean, numbers) for item in value]
+    if isinstance(value, dict):
+        inner = ((key, _clean_values(item, clean, numbers)) for key, item in value.items())
+        return dict(_clean_pair(clean(key), item, clean) for key, item in inner) if numbers else dict(inner)
+    if not (numbers and _is_number(value)):
         return value
     text = to_json(value)
     found = clean(text)
     return value if found is text else found
+
+
+def _clean_pair(key: str, value: Any, clean: Clean) -> tuple[str, Any]:
+    """A pattern may take the key with the value; then a marker stands for the value."""
+    pair = {key: value}
+    text = to_json(pair)
+    found = clean(text)
+    if found is text:
+        return key, value
+    like = _like(found, pair, numbers=True)
+    marker = MARKER.search(found)
+    return next(iter(json.loads(like).items())) if like is not None else (key, marker and marker[0])

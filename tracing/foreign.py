@@ -40,13 +40,8 @@ class ForeignSpans:
             failed = span.status.status_code.name == "ERROR"
             error = (span.status.description or "error") if failed else None
             start, end = span.start_time or 0, span.end_time or 0
-            attributes = dict(span.attributes or {})
-            if span.events:
-                attributes["events"] = [
-                    {"name": one.name, "time_ns": one.timestamp, "attributes": dict(one.attributes or {})}
-                    for one in span.events
-                ]
-            place.trace.span_ended(number, start, end, error, attributes)
+            events = [(one.name, one.timestamp, dict(one.attributes or {})) for one in span.events]
+            place.trace.span_ended(number, start, end, error, dict(span.attributes or {}), events)
 
     def _on_ending(self, span: "Span") -> None:
         """The SDK calls this of every processor."""

@@ -130,7 +130,7 @@ class Recorder:
 
     def _hides(self, session: str) -> bool:
         redaction = None if self._instruments is None else self._instruments.redaction
-        return redaction is not None and redaction.for_run().text(session) is not session
+        return redaction is not None and redaction.for_run()(session) is not session
 
     def run_sync(self, agent: Agent, question: str, **options: Any) -> Result:
         """As `run`, for code that is not async; works inside a running event loop too."""

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from agent.canonical import encodable
 from tracing.secret_kinds import DEFAULTS, Group
 
-VERSION = 1
+VERSION = 2
+"""2: also numbers and keys of JSON."""
 MAX_CUTS = 1000
 """Cut results that a policy remembers."""
 MAX_PASSES = 8
@@ -42,6 +43,8 @@ class Redaction:
     def __init__(self, patterns: Mapping[str, str] | None = None, *, defaults: bool = True) -> None:
         """`patterns` are own ones by kind; a group named "secret" says which part of a match is the secret. Raises
         ValueError."""
+        self.version = VERSION
+        """Of the rules; a record is replayed with those that it was made with."""
         self._patterns = dict(patterns or {})
         self._defaults = defaults
         own = tuple((kind, _compiled(kind, pattern)) for kind, pattern in self._patterns.items())
@@ -56,7 +59,7 @@ class Redaction:
     def to_plain(self) -> dict[str, Any]:
         """What a record says of the policy. Own patterns by their kinds only: one may be the secret itself."""
         own = {"kinds": sorted(self._patterns)} if self._patterns else {}
-        return {"version": VERSION, **own, **({} if self._defaults else {"defaults": False})}
+        return {"version": self.version, **own, **({} if self._defaults else {"defaults": False})}
 
     @classmethod
     def from_plain(cls, value: Mapping[str, Any], own: "Redaction | None" = None) -> "Redaction":
@@ -65,7 +68,7 @@ class Redaction:
         if not isinstance(value, Mapping):
             raise ValueError("a redaction must be an object")
         version, kinds, defaults = value.get("version"), value.get("kinds", []), value.get("defaults", True)
-        if version != VERSION:
+        if version not in (1, VERSION):
             raise ValueError(f"a redaction of version {version!r} cannot be read: use the version that wrote it")
         if not isinstance(kinds, list) or not isinstance(defaults, bool):
             raise ValueError("a redaction needs a list of kinds, and true or false for defaults")
@@ -74,7 +77,9 @@ class Redaction:
             raise ValueError(
                 f"it was redacted with patterns of your own, which are needed: {', '.join(missing)} (redact=, or [tool.playhead.redact])"
             )
-        return cls({kind: known[kind] for kind in kinds}, defaults=defaults)
+        policy = cls({kind: known[kind] for kind in kinds}, defaults=defaults)
+        policy.version = version
+        return policy
 
     def find(self, text: str) -> list[Span]:
         """The secrets in `text`, kind by kind; they may overlap."""
@@ -108,7 +113,12 @@ class Redactor:
         """Distinct secrets that were replaced so far."""
         return len(self._markers)
 
-    def text(self, text: str) -> str:
+    @property
+    def numbers(self) -> bool:
+        """Whether a number in JSON may be a secret; see `tracing.cleaning`."""
+        return self._policy.version > 1
+
+    def __call__(self, text: str) -> str:
         """`text` without its secrets, and the very same object where it has none."""
         cut = self._policy.cuts.get(text, ()) if self._policy.cuts else ()
         if text is self._plain and not cut:
@@ -129,17 +139,17 @@ class Redactor:
     def cut(self, shown: str, whole: str) -> tuple[str, str]:
         """A result as the model saw it, and whole. A secret that the cut went through is known from the whole, and
         what stands of it in `shown` gets its marker: now, and wherever this `shown` is redacted later."""
-        redacted = self.text(whole)
+        redacted = self(whole)
         if shown is whole:
             return redacted, redacted
         if redacted is whole or shown == whole:
-            return self.text(shown), redacted
+            return self(shown), redacted
         source = encodable(whole)  # what `shown` is the beginning of
         ends = (at for at, (one, other) in enumerate(zip(shown, source)) if one != other)
         cut = tuple(_clipped(self._policy.find(source), shown, next(ends, min(len(shown), len(source)))))
         if cut:
             self._policy.remember(shown, cut)
-        return self.text(shown), redacted
+        return self(shown), redacted
 
     def _parts(self, text: str, spans: Iterable[Span]) -> Iterator[str]:
         end = 0

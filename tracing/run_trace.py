@@ -32,7 +32,7 @@ from agent.values import (
 )
 from tracing import events, facts, genai
 from tracing.chain import Body, Chain, Link, body_of
-from tracing.cleaning import clean_json, clean_raw
+from tracing.cleaning import clean_json, clean_plain, clean_raw
 from tracing.errors import warn
 from tracing.events import Event
 from tracing.forks import Numbers
@@ -65,12 +65,13 @@ class RunTrace:
         self._returned = 0
         redaction = instruments.redaction
         self._redactor = None if redaction is None else redaction.for_run()
-        self._clean: Callable[[str], str] = _as_it_is if self._redactor is None else self._redactor.text
-        self._chain = Chain(None if self._redactor is None else self._redactor.text)
+        self._clean: Callable[[str], str] = _as_it_is if self._redactor is None else self._redactor
+        self._chain = Chain(None if self._redactor is None else self._redactor)
         self._numbers = Numbers()
         self._unrun: dict[int, ToolCall] = {}
         self._calls = 0
         """Of the last answer."""
+        self._lingers = not instruments.spans.is_heard
         self._start_ns = self._clock.monotonic_ns()
         # In the order in which a replay looks at them, because secrets are numbered as they come: settings, tools,
         # then what is said.
@@ -89,15 +90,16 @@ class RunTrace:
             lambda: genai.agent_attributes(agent.name, model.name, labels.session, self.run_id),
         )
         self.trace_id = trace_id(self._span)
-        attrs: dict[str, Any] = {
+        told = {
             "metadata": labels.metadata,
             "version": labels.version,
             "bound": self._bound,
-            "limits": limits_as_plain(agent.limits),
-            "system": agent.system is not None,
             "source": labels.source,
-            "redaction": redaction and redaction.to_plain(),
         }
+        attrs: dict[str, Any] = {key: clean_plain(value, self._clean) for key, value in told.items() if value}
+        attrs["limits"] = limits_as_plain(agent.limits)
+        attrs["system"] = agent.system is not None
+        attrs["redaction"] = redaction and redaction.to_plain()
         if above is not None and caller is not None and span_id(caller) != above.span_id:
             attrs["under"] = above.span_id.hex()  # the call whose tool started this run within a span of its own
         attrs = {key: value for key, value in attrs.items() if value}
@@ -118,7 +120,7 @@ class RunTrace:
             self._tip(),
             self._settings,
             self._tools,
-            clean_json(column_text(attrs), self._clean),
+            column_text(attrs),
             tuple(map(self._clean, labels.tags)),
         )
         self._write((*said, started))
@@ -213,7 +215,7 @@ class RunTrace:
         )  # fmt: skip
         # What follows at once, the one tool call or the run's end, makes it durable; where several calls follow, each in
         # a task of its own, other tasks of the program may run before.
-        self._write((*said, answered), linger=response is not None and self._calls <= 1)
+        self._write((*said, answered), linger=self._lingers and response is not None and self._calls <= 1)
         if priced is None:
             self._pricer.add(cost)
         if self._log is not None:
@@ -230,7 +232,7 @@ class RunTrace:
         elif isinstance(what, Retried):
             call.attempts += 1
             fields = {"step": call.step, "attempt": what.attempt, "error": self._clean(what.error)}
-            self.logged("warning", "model.retried", fields, call)
+            self._line("warning", "model.retried", column_text(fields), call)
             self._tell(events.Event("warning", "model.retried", fields), call)
 
     # Tool calls
@@ -269,7 +271,7 @@ class RunTrace:
             chars, observation.truncated,
         )  # fmt: skip
         # A call alone is followed at once by the next request or the run's end.
-        self._write((ended,), linger=self._calls == 1)
+        self._write((ended,), linger=self._lingers and self._calls == 1)
         if self._log is not None:
             self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
@@ -293,17 +295,34 @@ class RunTrace:
 
     def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
         """A line that was logged within the run."""
-        now = self._clock.wall_ns()
-        line = clean_json(column_text(fields), self._clean)
-        self._write((facts.Logged(self.run_id, place.span_id, place.step, now, level, self._clean(name), line),))
+        self._line(level, self._clean(name), clean_json(column_text(fields), self._clean), place)
+
+    def _line(self, level: str, name: str, fields: str, place: Place) -> None:
+        line = facts.Logged(self.run_id, place.span_id, place.step, self._clock.wall_ns(), level, name, fields)
+        self._write((line,))
 
     def span_started(self, name: str, span: bytes, parent: bytes | None, step: int | None, start_ns: int) -> int:
         number = self._numbers.new()
         self._write((facts.SpanStarted(self.run_id, number, span, parent, step, start_ns, self._clean(name)),))
         return number
 
-    def span_ended(self, number: int, start_ns: int, end_ns: int, error: str | None, attributes: Any) -> None:
-        attrs = clean_json(column_text(attributes), self._clean) if attributes else None
+    def span_ended(
+        self,
+        number: int,
+        start_ns: int,
+        end_ns: int,
+        error: str | None,
+        attributes: Mapping[str, Any],
+        events: Sequence[tuple[str, int, Mapping[str, Any]]] = (),
+    ) -> None:
+        """A span of another library ended; `events` are the names, times and attributes of what happened in it."""
+        found = clean_plain(attributes, self._clean)
+        if events:
+            found["events"] = [
+                {"name": self._clean(name), "time_ns": at, "attributes": clean_plain(fields, self._clean)}
+                for name, at, fields in events
+            ]
+        attrs = column_text(found) if found else None
         error = error and self._clean(error)
         self._write((facts.SpanEnded(self.run_id, number, end_ns, end_ns - start_ns, error, attrs),))
 

@@ -34,6 +34,11 @@ class Spans:
             self._provider = _provider(ids, listeners)
             self._tracer = self._provider.get_tracer("playhead", schema_url=SCHEMA_URL)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody listens: code that is not ours, which runs as spans begin and end."""
+        return self._tracer is not None
+
     def start(
         self,
         name: str,

@@ -89,9 +89,10 @@ class Screen:
         if self.width is None:
             self.text(words, indent=indent)
             return
-        for line in visible(words).split("\n"):
+        for line in visible(words).replace("\t", "    ").split("\n"):
             inner = line.lstrip(" ")
-            before = indent + " " * (len(line) - len(inner)) if inner else ""
+            further = min(len(line) - len(inner), max(self.width - len(indent) - NARROWEST, 0))
+            before = indent + " " * further if inner else ""
             for row in wrapped([(inner, "")], max(self.width - len(before), NARROWEST)):
                 self.line((before, ""), *row)
 

@@ -53,9 +53,9 @@ class Referee:
         needs = policy is not None and (limits is not None or redact is not None)
         plain = {key: value for key, value in (policy or {}).items() if needs or key != "kinds"}
         self.redactor = Redaction.from_plain(plain, redact).for_run() if policy is not None else None
-        self.clean: Callable[[str], str] = str if self.redactor is None else self.redactor.text
+        self.clean: Callable[[str], str] = str if self.redactor is None else self.redactor
         self._ignore = ignore
-        self._chain = Chain(None if self.redactor is None else self.redactor.text)
+        self._chain = Chain(None if self.redactor is None else self.redactor)
         self._steps = {step.number: step for step in recording.steps}
         self._schemas: tuple[ToolSchema, ...] | None = None
         self._tools = "[]"
@@ -191,7 +191,7 @@ class Referee:
 
     def _comparable(self, messages: Sequence[Message]) -> Sequence[Message]:
         if self.redactor is not None:
-            messages = [cleaned(message, self.redactor.text) for message in messages]
+            messages = [cleaned(message, self.redactor) for message in messages]
         if not self._ignore:
             return messages
         tools = {call.id: call.name for message in messages for call in message.tool_calls}
