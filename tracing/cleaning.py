@@ -106,8 +106,10 @@ def _clean_values(value: Any, clean: Clean, numbers: bool) -> Any:
     if isinstance(value, list):
         return [_clean_values(item, clean, numbers) for item in value]
     if isinstance(value, dict):
-        inner = ((key, _clean_values(item, clean, numbers)) for key, item in value.items())
-        return dict(_clean_pair(clean(key), item, clean) for key, item in inner) if numbers else dict(inner)
+        if not numbers:
+            return {key: _clean_values(item, clean, numbers) for key, item in value.items()}
+        inner = ((clean(key), _clean_values(item, clean, numbers)) for key, item in value.items())
+        return {key: _clean_beside(key, item, clean) if _is_number(item) else item for key, item in inner}
     if not (numbers and _is_number(value)):
         return value
     text = to_json(value)
@@ -115,13 +117,14 @@ def _clean_values(value: Any, clean: Clean, numbers: bool) -> Any:
     return value if found is text else found
 
 
-def _clean_pair(key: str, value: Any, clean: Clean) -> tuple[str, Any]:
-    """A pattern may take the key with the value; then a marker stands for the value."""
-    pair = {key: value}
+def _clean_beside(key: str, number: Any, clean: Clean) -> Any:
+    """A pattern may take the key with the number; then a marker stands for the number."""
+    pair = {key: number}
     text = to_json(pair)
     found = clean(text)
     if found is text:
-        return key, value
+        return number
     like = _like(found, pair, numbers=True)
-    marker = MARKER.search(found)
-    return next(iter(json.loads(like).items())) if like is not None else (key, marker and marker[0])
+    if like is None:
+        return "".join(marker[0] for marker in MARKER.finditer(found))
+    return next(iter(json.loads(like).values()))
