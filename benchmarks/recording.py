@@ -8,6 +8,8 @@ subtracted. A floor inserts the same text once per step through raw `sqlite3`, c
     once     from `on_step`, into a table that holds each text once, by its SHA-256, as a store must
     twice    a row for each call, written when it begins and when it ends, in a transaction before each model call and
              each tool call; the text beside it. No hash, no index: the least that is durable at these two points
+    rows     the store's own statements into its own tables and indexes, in the same two transactions, in a loop of its own:
+             what a step costs SQLite, without anything that makes a record of it
     default  bare, with a connection as `sqlite3.connect` gives it (the others: WAL and synchronous=NORMAL, as a store)
 
     uv run python benchmarks/recording.py
@@ -31,7 +33,8 @@ from agent import Agent, Limits, ScriptedModel, Toolbox, ToolCall, run, tool
 from agent.models.calling import as_model
 from agent.ports import Tell
 from agent.values import Observation, Request, Response, Step
-from tracing import Recorder
+from tracing import Recorder, rows
+from tracing.file import open_writing
 
 CHARS = 3000
 WAL = (
@@ -62,6 +65,7 @@ def measure(folder: Path, lines: list[str]) -> dict[str, float]:
         found[name] = _timed(_running(_keeping(connection, insert)), lines)
         connection.close()
     found["twice"] = _timed(partial(_run_twice, _floor(folder / "twice.db", WAL, PLAIN)), lines)
+    found["rows"] = _insert_rows(open_writing(folder / "rows.db"), lines)
     for name, model in (("script", _script), ("callable", _callable)):
         path = folder / f"{name}.db"
         with Recorder(path) as recorder:
@@ -109,6 +113,54 @@ def _insert(connection: sqlite3.Connection, text: str) -> None:
 def _insert_once(connection: sqlite3.Connection, text: str) -> None:
     digest = hashlib.sha256(text.encode()).digest()
     connection.execute("insert into result(hash, text) values(?, ?) on conflict(hash) do nothing", (digest, text))
+
+
+def _insert_rows(connection: sqlite3.Connection, lines: list[str]) -> float:
+    """As `tracing.rows` writes a step: the request with what the tool gave before it, the answer with the tool's call."""
+    execute, run = connection.execute, 1
+    hashes = [hashlib.sha256(line.encode()).digest() for line in lines]
+    said = [hashlib.sha256(one + kind).digest() for one in hashes for kind in (b"asked", b"told")]
+    parent = None
+    start = time.process_time()
+    for step, line in enumerate(lines):
+        now, own = time.time_ns(), said[step][:8]
+        execute("begin immediate")
+        if step:
+            body = execute(rows._BODY, (hashes[step], line, None)).lastrowid
+            told = (said[2 * step - 1], parent, 2 * step, "tool", body, '{"tool_call_id":"call_1"}')
+            parent = execute(rows._MESSAGE, told).lastrowid
+            execute(rows._TOOL_END, (now, 5000, None, body, None, CHARS, False, run, 2 * step))
+        execute(rows._CHAT, (run, 2 * step + 1, own, own, step, now, "scripted", "playhead", parent, 1, 1))
+        execute("commit")
+        execute("begin immediate")
+        envelope = f'{{"tool_calls":[{{"function":{{"arguments":"page-{step}","name":"read_page"}},"id":"call_1"}}]}}'
+        parent = execute(rows._MESSAGE, (said[2 * step], parent, 2 * step + 1, "assistant", None, envelope)).lastrowid
+        ended = (
+            now,
+            5000,
+            None,
+            None,
+            "tool_calls",
+            900,
+            20,
+            None,
+            None,
+            None,
+            parent,
+            None,
+            1,
+            None,
+            None,
+            None,
+            0,
+            "free",
+        )
+        execute(rows._CHAT_END, (*ended, run, 2 * step + 1))
+        execute(rows._TOOL, (run, 2 * step + 2, own, own, step, 0, now, "read_page", "call_1", f"page-{step}"))
+        execute("commit")
+    spent = time.process_time() - start
+    connection.close()
+    return spent
 
 
 class _Twice:
@@ -212,7 +264,7 @@ def main() -> None:
         best["twice"] -= best["script"]
         recorded, other = (best[f"recorded {name}"] - best[name] for name in ("script", "callable"))
         print(f"\n{steps} steps: {recorded * 1e6:.0f} us a step; with any callable as the model {other * 1e6:.0f} us")
-        for name in ("bare", "by hand", "once", "twice", "default"):
+        for name in ("bare", "by hand", "once", "twice", "rows", "default"):
             print(f"  floor, {name:8} {best[name] * 1e6:6.1f} us, ratio {recorded / best[name]:5.1f}")
         size, floor = best["script bytes"], best["bare bytes"]
         print(f"  {size:.0f} B a step, ratio to the bare floor {size / floor:.2f}")
