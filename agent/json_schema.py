@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from agent.arguments import json_kind
+from agent.references import pointed
 
 _MAX_DEPTH = 5
 """Levels of a schema that are put into words; it may refer to itself."""
@@ -227,16 +228,6 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
         if isinstance(schema, dict) and "$ref" in schema:
             schema = pointed(root, schema["$ref"])
     return schema if isinstance(schema, dict) else {}
-
-
-def pointed(root: Any, reference: str) -> Any:
-    """What a reference inside a schema (`#/$defs/Order`) points to; None where it points to nothing."""
-    start, *parts = reference.split("/")
-    found = root if start == "#" else None
-    for part in parts:
-        key = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
 
 
 def _is_choice(schema: Any) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import dataclasses
 import functools
+import json
 import re
 import threading
 import time
@@ -300,6 +301,20 @@ EITHER = {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]}
         (EITHER, "5", "v must be a string that matches ^a or that matches ^b; it was an integer"),
         ({"type": "string", "pattern": "^(?!x)"}, '"xa"', "v must be a string that matches ^(?!x)"),
         ({"not": {"type": "null"}}, "null", 'v must keep to {"not": {"type": "null"}}'),
+        ({"multipleOf": 0.01}, "19.99", "19.99"),
+        ({"multipleOf": 0.01}, "1e300", "1e+300"),
+        ({"type": "number", "multipleOf": 0.01}, "19.995", "must be a number that is a multiple of 0.01; it was"),
+        ({"x-order": 1, "example": 3, "markdownDescription": "a", "discriminator": {}}, "5", "5"),
+        ({"type": ["string", "number"], "oneOf": [{"type": "string"}, {"minimum": 3}]}, "1", "v must be a string or"),
+        ({"patternProperties": {"^n": {"type": "integer"}}}, '{"n1": "2", "m": "2"}', '{"m":"2","n1":2}'),
+        ({"dependentSchemas": {"a": {"properties": {"b": {"type": "integer"}}}}}, '{"a": 1, "b": "2"}', '"b":2'),
+        ({"if": {"type": "string"}, "then": {"type": "integer"}}, '"2"', "2"),
+        ({"if": {"type": "object"}, "else": {"type": "integer"}}, '"2"', "2"),
+        ({"type": "number"}, '".5"', "0.5"),
+        ({"type": "integer"}, '"5."', "5"),
+        ({"type": "integer"}, '"٣"', "v must be an integer; it was a string"),
+        ({"properties": {"w": False}}, '{"w": 1}', "v.w must be left out"),
+        ({"propertyNames": False}, '{"w": 1}', "the schema allows no such value for v"),
     ],
 )
 def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, shown: str) -> None:
@@ -311,6 +326,101 @@ def test_a_hand_written_schema_is_kept_to(schema: dict[str, Any], given: str, sh
     }
     toolbox = Toolbox.from_schemas([{"name": "same", "parameters": parameters}], {"same": lambda v: v})
     assert shown in call(toolbox, "same", f'{{"v": {given}}}').shown
+
+
+OR_NULL = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "kept"),
+    [
+        (OR_NULL, 2.0, 2),
+        ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, 2.0, 2),
+        ({"type": "array", "items": OR_NULL}, [1.0, "2", None], [1, 2, None]),
+        ({"anyOf": [WITH_COUNT, {"type": "null"}]}, {"n": 2.0}, {"n": 2}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "2", "2"),
+        ({"enum": [1, 2]}, 1.0, 1),
+        ({"enum": [1, 2]}, "2", 2),
+        ({"const": 5}, 5.0, 5),
+        ({"enum": ["1", 2]}, "1", "1"),
+        ({"type": "number"}, 2.0, 2.0),
+    ],
+)
+def test_a_whole_number_is_an_integer_wherever_the_schema_says_so(schema: Any, given: Any, kept: Any) -> None:
+    toolbox = Toolbox.from_schemas([with_v(**schema)], {"f": lambda v=None: repr(v)})
+    assert call(toolbox, "f", json.dumps({"v": given})).shown == repr(kept)
+
+
+ALIKE = [
+    {
+        "type": "object",
+        "properties": {"args": {"type": "array", "items": {"$ref": "#/$defs/J"}}, key: {}},
+        "required": ["args"],
+    }
+    for key in ("a", "b")
+]
+
+
+def joined(operator: str) -> dict[str, Any]:
+    inner = {"args": {"type": "array", "items": {"$ref": "#/$defs/J"}}, "op": {"const": operator}}
+    return {"type": "object", "properties": inner, "required": ["op", "args"], "additionalProperties": False}
+
+
+COMPARED = {
+    "type": "object",
+    "properties": {"op": {"const": "eq"}, "value": {"type": "integer"}},
+    "required": ["op", "value"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("branches", "value", "ends"),
+    [
+        ([joined("and"), joined("or"), joined("not"), COMPARED], "3", '"value":3'),
+        ([joined("and"), joined("or"), joined("not"), COMPARED], "x", "f was not run: "),
+        ([*ALIKE, COMPARED], "3", '"value":3'),
+        ([*ALIKE, COMPARED], "x", "f was not run: "),
+    ],
+)
+def test_a_tree_of_unions_is_read_in_the_time_of_its_size(branches: Any, value: str, ends: str) -> None:
+    tree: Any = {"op": "eq", "value": value}
+    for _ in range(25):
+        tree = {"op": "and", "args": [tree]}
+    parameters = {"properties": {"v": {"$ref": "#/$defs/J"}}, "$defs": {"J": {"anyOf": branches}}}
+    toolbox = Toolbox.from_schemas([definition(**parameters)], {"f": lambda v=None: v})
+    assert ends in call(toolbox, "f", json.dumps({"v": tree})).shown
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/L/anyOf/0", "#/$defs/L%5Bint%5D", "#/$defs/L[int]", "#few", "#/$defs/a~1b"]
+)
+def test_a_reference_inside_a_schema_is_followed_in_each_of_its_forms(reference: str) -> None:
+    few = {"type": "integer", "maximum": 3}
+    inner = {"L": {"anyOf": [few]}, "L[int]": few, "a/b": few, "anchored": {**few, "$anchor": "few"}}
+    one = definition(properties={"v": {"$ref": reference}}, **{"$defs": inner, "$id": "https://shop.test/order"})
+    toolbox = Toolbox.from_schemas([one], {"f": lambda v=None: v})
+    assert call(toolbox, "f", '{"v": "2"}').shown == "2"
+    assert "v must be an integer at most 3; it was an integer" in call(toolbox, "f", '{"v": 4}').shown
+
+
+def test_one_fault_is_told_once_and_what_may_not_be_given_is_named() -> None:
+    one = definition(properties={"v": {}, "w": False}, unevaluatedProperties=False)
+    toolbox = Toolbox.from_schemas([one], {"f": lambda v=None, w=None: v})
+    start = "Error: f was not run: "
+    assert call(toolbox, "f", '{"u": 1}').shown.startswith(
+        f"{start}there is no parameter u (the parameters are: v, w). Its parameters: "
+    )
+    assert call(toolbox, "f", '{"w": 1}').shown.startswith(f"{start}w must be left out. Its parameters: ")
+
+
+def test_a_schema_that_refers_to_itself_and_says_its_draft_is_kept_to_all_the_way() -> None:
+    one = definition(
+        properties={"v": {"$ref": "#"}, "n": {"multipleOf": 0.01}},
+        **{"$schema": "https://json-schema.org/draft/2020-12/schema"},
+    )
+    toolbox = Toolbox.from_schemas([one], {"f": lambda v=None, n=None: v})
+    assert call(toolbox, "f", '{"v": {"v": {"n": 19.99}}}').shown == '{"v":{"n":19.99}}'
 
 
 def definition(**schema: Any) -> dict[str, Any]:
@@ -326,6 +436,15 @@ def with_v(**schema: Any) -> dict[str, Any]:
     [
         (with_v(exclusiveMinimum=True), "is no JSON Schema (2020-12) at properties.v.exclusiveMinimum: "),
         (with_v(pattern="["), "is no JSON Schema (2020-12) at properties.v.pattern: "),
+        (
+            with_v(pattern=r"\p{L}"),
+            r"(2020-12) at properties.v.pattern: Python's re cannot read the pattern '\\p{L}' (bad ",
+        ),
+        (
+            with_v(patternProperties={r"\p{L}": {}}),
+            "(2020-12) at properties.v.patternProperties: Python's re cannot read",
+        ),
+        (with_v(pattern="x{4294967299}"), "cannot be kept to: the repetition number is too large"),
         (with_v(type="objct"), "is no JSON Schema (2020-12) at properties.v.type: "),
         (definition(required=True), "is no JSON Schema (2020-12) at required: "),
         (definition(required=["x"]), "the schema of the tool f requires 'x': give it in its properties"),
@@ -336,6 +455,16 @@ def with_v(**schema: Any) -> dict[str, Any]:
         (with_v(**{"$ref": "#/$defs/none"}), "refers to '#/$defs/none', which is not in it: put it into $defs"),
         (with_v(**{"$ref": "other.json"}), "refers to 'other.json', which is not in it: put it into $defs"),
         (with_v(**{"$ref": "#/properties/v"}), "refers to '#/properties/v', which only refers to itself"),
+        (with_v(allOf=[{"$ref": "#/properties/v"}]), "refers to '#/properties/v', which only refers to itself"),
+        (definition(allOf=[{"$ref": "#"}]), "refers to '#', which only refers to itself: give its type"),
+        (with_v(**{"$ref": "#/x-types/A"}), "refers to '#/x-types/A', which is not in it: put it into $defs"),
+        (with_v(**{"$ref": "#/properties/v/anyOf/1", "anyOf": [{}]}), "anyOf/1', which is not in it"),
+        (with_v(minimun=1), "has 'minimun', which is no keyword: did you mean 'minimum'?"),
+        (with_v(oneof=[{}]), "has 'oneof', which is no keyword: did you mean 'oneOf'?"),
+        (with_v(dependencies={"a": ["b"]}), "has 'dependencies', which cannot be kept to: leave it out"),
+        (with_v(additionalItems=False), "has 'additionalItems', which cannot be kept to: leave it out"),
+        (with_v(**{"$dynamicRef": "#a"}), "has '$dynamicRef', which cannot be kept to: leave it out"),
+        (with_v(**{"$id": "other"}), "has '$id', which cannot be kept to: leave it out"),
         (definition(additionalProperties=True), "allows more than its properties (none): give its function **kwargs"),
         ({"name": "f", "parameters": "{}"}, "the schema of the tool f must be that of an object"),
         ({"name": "f", "cache_control": {}}, "has 'cache_control', which cannot be sent: leave it out"),
