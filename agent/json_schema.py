@@ -98,7 +98,10 @@ def _unmeant(schema: Any, value: Any, root: Mapping[str, Any], path: tuple[Any, 
         found = [_unmeant(branch, value, root, path) for branch in branches if _concerns(branch, value, root)]
         return found[0] if found and all(found) else None
     if isinstance(value, bool):
-        number = schema.get("type") in ("integer", "number")
+        listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
+        number = schema.get("type") in ("integer", "number") or (
+            value in listed and not any(value is one for one in listed)
+        )
         return f"{dotted(path)} must be {describe(schema, root)}; it was true or false" if number else None
     if isinstance(value, dict):
         inner, rest = schema.get("properties", {}), schema.get("additionalProperties")

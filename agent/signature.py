@@ -152,8 +152,8 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 def _json_schema(model: Any) -> dict[str, Any]:
-    """The schema of a model, where each object takes the fields that it names and no others unless its own config says
-    what becomes of others."""
+    """The schema of a model, where each object takes the fields that it names and no others, unless its own class says
+    what becomes of others. Raises ValueError for a listed value that no call could give."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Closed(GenerateJsonSchema):
@@ -169,15 +169,47 @@ def _json_schema(model: Any) -> dict[str, Any]:
         def typed_dict_schema(self, schema: Any) -> Any:
             return _closed(super().typed_dict_schema(schema), schema)
 
+        def field_is_present(self, field: Any) -> bool:
+            return super().field_is_present(field) and field.get("init") is not False  # a dataclass sets it itself
+
+        def enum_schema(self, schema: Any) -> Any:
+            _check_listed(schema, [(member, member.value) for member in schema["members"]])
+            return super().enum_schema(schema)
+
+        def literal_schema(self, schema: Any) -> Any:
+            _check_listed(schema, [(value, value) for value in schema["expected"]])
+            return super().literal_schema(schema)
+
     return dict(model.model_json_schema(by_alias=True, schema_generator=Closed))
 
 
 def _closed(made: dict[str, Any], core: Mapping[str, Any]) -> dict[str, Any]:
     cls = core.get("cls")
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
-    if "properties" in made and not config.keys() & {"extra", "populate_by_name", "validate_by_name"}:
-        made["additionalProperties"] = False
-    return made
+    validators = getattr(getattr(cls, "__pydantic_decorators__", None), "model_validators", {}).values()
+    is_open = (
+        "properties" not in made
+        or config.keys() & {"extra", "populate_by_name", "validate_by_name"}
+        or any(one.info.mode in ("before", "wrap") for one in validators)  # it may read what no field names
+        or any(isinstance(field.get("validation_alias"), list) for field in _fields(core))  # one of several names
+    )
+    return made if is_open else {**made, "additionalProperties": False}
+
+
+def _fields(core: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    while core["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in core:
+        core = core["schema"]  # a model's own validators stand around its fields
+    fields = core.get("fields", [])
+    return list(fields.values() if isinstance(fields, Mapping) else fields)
+
+
+def _check_listed(core: Any, values: list[tuple[Any, Any]]) -> None:
+    from pydantic_core import SchemaValidator, to_jsonable_python
+
+    taken = SchemaValidator(core)
+    for shown, value in values:
+        if not taken.isinstance_python(to_jsonable_python(value)):
+            raise ValueError(f"nothing that JSON has is taken for {shown!r}; list plain values in its place")
 
 
 def annotated_texts(function: Callable[..., Any]) -> dict[str, str]:

@@ -217,6 +217,104 @@ def test_a_model_that_says_what_becomes_of_other_fields_is_asked_and_a_union_nee
     )
 
 
+class Renamed(pydantic.BaseModel):
+    size: int = pydantic.Field(validation_alias=pydantic.AliasChoices("size", "length"))
+
+
+class Deep(pydantic.BaseModel):
+    size: int = pydantic.Field(default=0, validation_alias=pydantic.AliasPath("box", "size"))
+
+
+class Before(pydantic.BaseModel):
+    size: int
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def read(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {"size": given["length"]}
+
+
+class Wrapped(pydantic.BaseModel):
+    size: int
+
+    @pydantic.model_validator(mode="wrap")
+    @classmethod
+    def read(cls, given: dict[str, Any], handler: Any) -> Any:
+        return handler({"size": given["length"]})
+
+
+class Checked(pydantic.BaseModel):
+    size: int
+
+    @pydantic.model_validator(mode="after")
+    def check(self) -> "Checked":
+        return self
+
+
+def measured(
+    renamed: Renamed | None = None,
+    deep: Deep | None = None,
+    before: Before | None = None,
+    wrapped: Wrapped | None = None,
+    checked: Checked | None = None,
+) -> str:
+    return repr(renamed or deep or before or wrapped or checked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"renamed":{"length":2}}', "Renamed(size=2)"),
+        ('{"deep":{"box":{"size":2}}}', "Deep(size=2)"),
+        ('{"before":{"length":2}}', "Before(size=2)"),
+        ('{"wrapped":{"length":2}}', "Wrapped(size=2)"),
+        ('{"checked":{"size":2,"length":2}}', "Error: measured was not run: checked has no field length"),
+    ],
+)
+def test_a_model_that_reads_more_than_its_fields_names_gets_it(arguments: str, shown: str) -> None:
+    assert call(measured, arguments).startswith(shown)
+
+
+@dataclasses.dataclass
+class Counted:
+    words: list[str]
+    size: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.words)
+
+
+def count(it: Counted) -> str:
+    return repr(it)
+
+
+def test_a_field_that_a_dataclass_sets_itself_is_not_asked_for() -> None:
+    assert tool(count).schema.parameters["$defs"]["Counted"] == {
+        "type": "object",
+        "properties": {"words": {"type": "array", "items": {"type": "string"}}},
+        "required": ["words"],
+    }
+    assert call(count, '{"it":{"words":["a","b"]}}') == "Counted(words=['a', 'b'], size=2)"
+    assert "it has no field size (its fields are: words)" in call(count, '{"it":{"words":[],"size":2}}')
+
+
+def pick(one: Literal[1, 2, None] = None, flag: Literal[0, True] = 0, odd: Literal[1, "a"] | None = None) -> str:
+    return repr((one, flag, odd))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"one":1,"flag":true,"odd":1}', "(1, True, 1)"),
+        ('{"one":true}', "Error: pick was not run: one must be one of 1, 2, null; it was true or false."),
+        ('{"flag":false}', "Error: pick was not run: flag must be one of 0, true; it was true or false."),
+        ('{"odd":true}', 'Error: pick was not run: odd must be one of 1, "a"; it was true or false.'),
+    ],
+)
+def test_true_is_not_taken_for_a_listed_number(arguments: str, shown: str) -> None:
+    assert call(pick, arguments).startswith(shown)
+
+
 def test_a_default_and_a_rule_may_stand_in_a_field() -> None:
     def page(
         size: int = pydantic.Field(default=3, ge=1, description="how many"),
@@ -325,6 +423,20 @@ class Endless(enum.Enum):
 def takes_endless(how_many: Endless) -> None: ...
 
 
+class Paired(enum.Enum):
+    BOTH = (1, 2)
+
+
+class Level(enum.StrEnum):
+    LOW = "low"
+
+
+def takes_pairs(pair: Paired) -> None: ...
+
+
+def takes_members(mode: Literal[Mode.FAST]) -> None: ...
+
+
 def takes_look_ahead(word: Annotated[str, pydantic.Field(pattern="^(?=a)")]) -> None: ...
 
 
@@ -348,6 +460,14 @@ class CallMe:
         (CallMe(), "a CallMe has no name"),
         (CallMe.search, r"search is a method: make the tool from the bound method, tool\(object.search\)"),
         (takes_endless, "has a parameter without a JSON form"),
+        (
+            takes_pairs,
+            r"without a JSON form: nothing that JSON has is taken for <Paired.BOTH: \(1, 2\)>; list plain values",
+        ),
+        (
+            takes_members,
+            "without a JSON form: nothing that JSON has is taken for <Mode.FAST: 'fast'>; list plain values",
+        ),
         (takes_look_ahead, "has a parameter whose rule cannot be kept to: look-around"),
         (takes_no_pattern, "has a parameter whose rule cannot be kept to: unclosed character class"),
     ],
@@ -355,6 +475,13 @@ class CallMe:
 def test_a_function_that_could_never_be_called_is_refused_at_registration(function: Any, said: str) -> None:
     with pytest.raises(ToolDefinitionError, match=said):
         Toolbox([function])
+
+
+def test_a_member_that_is_its_own_value_may_be_listed() -> None:
+    def set_level(level: Literal[Level.LOW]) -> str:
+        return repr(level)
+
+    assert call(set_level, '{"level":"low"}') == "<Level.LOW: 'low'>"
 
 
 @pytest.mark.parametrize("name", ["my tool!", "a.b", "", "x" * 65, "tööl"])
