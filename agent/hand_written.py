@@ -5,6 +5,7 @@ parameter that the schema does not name is refused unless the schema itself allo
 something else.
 """
 
+import copy
 import inspect
 import json
 import re
@@ -16,6 +17,7 @@ from agent.coercion import coerced
 from agent.errors import ToolDefinitionError
 from agent.json_schema import ANY, describe, dotted, no_parameter
 from agent.keywords import IN_WORDS, checked
+from agent.references import within
 from agent.signature import Bound, Rejected, Signature
 from agent.validation import Validation
 
@@ -46,11 +48,15 @@ def from_schema(name: str, parameters: Any, function: Callable[..., Any]) -> Sig
 
 
 def _held(schema: dict[str, Any], more: bool) -> dict[str, Any]:
-    """What a call is held to. A `$schema` would take the reference `#` to another validator, and in an object that
-    takes no more, `unevaluatedProperties` would say the same fault again."""
-    left_out = {"$schema"} if more else {"$schema", "unevaluatedProperties"}
-    kept = {key: value for key, value in schema.items() if key not in left_out}
-    return kept if more else {**kept, "additionalProperties": False}
+    """What a call is held to: a `$schema` would make what is under it another draft, and in an object that takes no
+    more, `unevaluatedProperties` would say the same fault again."""
+    held = copy.deepcopy(schema)
+    for inner in list(within(held)):
+        inner.pop("$schema", None)
+    if not more:
+        held.pop("unevaluatedProperties", None)
+        held["additionalProperties"] = False
+    return held
 
 
 def _check_function(name: str, schema: Mapping[str, Any], function: Callable[..., Any], more: bool) -> None:

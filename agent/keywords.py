@@ -24,8 +24,9 @@ IN_WORDS = {"type", "enum", "const", "anyOf", "oneOf", "minimum", "maximum", "ex
 _OTHERS = {"$ref", "required", "minProperties", "maxProperties", "minContains", "maxContains", "dependentRequired"}
 _HELD = ONE | SEVERAL | NAMED | IN_WORDS | _OTHERS
 _ELSEWHERE = {"nullable", "dependencies", "additionalItems", "$dynamicRef", "$recursiveRef"}
-_CLOSE = 0.8
-"""How like a known keyword a misspelt one is: `oneof` and `oneOf` are just that."""
+_SPELT = {key.lower(): key for key in sorted(_HELD)}
+_CLOSE = 0.85
+"""How like a known keyword a misspelt one is: `minimun` is (0.857), the `tsType` of a generator is not (0.8)."""
 
 
 def checked(name: str, parameters: Any) -> dict[str, Any]:
@@ -57,7 +58,11 @@ def _check_form(name: str, schema: dict[str, Any]) -> None:
         raise ToolDefinitionError(
             f"the schema of the tool {name} is no JSON Schema (2020-12) at {place}: {reason}"
         ) from error
-    except (OverflowError, RecursionError) as error:
+    except RecursionError as error:
+        raise ToolDefinitionError(
+            f"the schema of the tool {name} is nested too deeply to be kept to: put parts of it into $defs"
+        ) from error
+    except OverflowError as error:  # a pattern's own
         raise ToolDefinitionError(f"the schema of the tool {name} cannot be kept to: {error}") from error
 
 
@@ -78,9 +83,9 @@ def _check_keywords(name: str, schema: dict[str, Any], *, is_top: bool) -> None:
             )
         if key in _HELD | _SAYS_NOTHING or key.startswith("x-"):
             continue
-        if close := difflib.get_close_matches(key, sorted(_HELD), 1, _CLOSE):
+        if close := difflib.get_close_matches(key.lower(), _SPELT, 1, _CLOSE):
             raise ToolDefinitionError(
-                f"the schema of the tool {name} has {key!r}, which is no keyword: did you mean {close[0]!r}?"
+                f"the schema of the tool {name} has {key!r}, which is no keyword: did you mean {_SPELT[close[0]]!r}?"
             )
 
 
