@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from agent.errors import ToolDefinitionError
-from agent.hand_written import from_schema
 from agent.observing import MAX_CHARS
+from agent.schemas.hand_written import from_schema
 from agent.signature import Signature, annotated_texts, read_signature
 from agent.values import ToolSchema
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from agent.arguments import json_kind
-from agent.references import pointed
+from agent.schemas.references import pointed
 
 _MAX_DEPTH = 5
 """Levels of a schema that are put into words; it may refer to itself."""

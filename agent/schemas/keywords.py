@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.errors import ToolDefinitionError
 from agent.json_schema import dotted
-from agent.references import NAMED, ONE, SEVERAL, circle, pointed, within
+from agent.schemas.references import NAMED, ONE, SEVERAL, circle, pointed, within
 
 _SAYS_NOTHING = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format",
                  "contentEncoding", "contentMediaType", "contentSchema", "$comment", "$schema", "$anchor",

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.arguments import json_kind
-from agent.coercion import coerced
 from agent.errors import ToolDefinitionError
 from agent.json_schema import ANY, describe, dotted, no_parameter
-from agent.keywords import IN_WORDS, checked
-from agent.references import within
+from agent.schemas.coercion import coerced
+from agent.schemas.keywords import IN_WORDS, checked
+from agent.schemas.references import within
+from agent.schemas.validation import Validation
 from agent.signature import Bound, Rejected, Signature
-from agent.validation import Validation
 
 
 def from_schema(name: str, parameters: Any, function: Callable[..., Any]) -> Signature:
