@@ -365,6 +365,9 @@ def test_a_store_that_may_not_be_written_or_reached_is_one_warning_and_an_answer
 
 
 FORKING = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 has a word to say about forks beside threads
+
 @tool
 def forking(text: str) -> str:
     child = os.fork()
@@ -394,9 +397,11 @@ with Recorder("t.db") as recorder, Recorder("u.db") as other:
 
 def test_what_a_forked_child_adds_to_a_run_stands_beside_what_its_parent_does(tmp_path: Path) -> None:
     body = """
+import warnings
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 trace.set_tracer_provider(TracerProvider())
+warnings.simplefilter("ignore", DeprecationWarning)
 
 @tool
 def forking(text: str) -> str:

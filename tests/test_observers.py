@@ -226,7 +226,7 @@ def test_whatever_a_programs_chain_is_its_lines_are_recorded_and_its_tools_answe
     @tool
     def set_up() -> str:
         if when == "within":
-            structlog.configure(processors=chain)
+            structlog.configure(processors=chain, logger_factory=structlog.ReturnLoggerFactory())
         return "ready"
 
     @tool
@@ -238,7 +238,7 @@ def test_whatever_a_programs_chain_is_its_lines_are_recorded_and_its_tools_answe
     before = structlog.get_config()
     try:
         if when == "before":
-            structlog.configure(processors=chain)
+            structlog.configure(processors=chain, logger_factory=structlog.ReturnLoggerFactory())
         with Recorder(tmp_path / "t.db") as recorder:
             answers = [*({"tool_calls": calls} for calls in asked), "done"]
             result = recorder.run_sync(script(*answers, tools=Toolbox([set_up, look])), "q")

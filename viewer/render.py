@@ -94,7 +94,7 @@ class Screen:
             further = min(len(line) - len(inner), max(self.width - len(indent) - NARROWEST, 0))
             before = indent + " " * further if inner else ""
             for row in wrapped([(inner, "")], max(self.width - len(before), NARROWEST)):
-                self.line((before, ""), *row)
+                self.line((f"{before}{''.join(words for words, _ in row)}".rstrip(), ""))
 
     def table(
         self, heads: Sequence[str], rows: Sequence[Sequence[Part]], right: frozenset[int] = frozenset()
