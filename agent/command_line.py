@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -47,24 +48,35 @@ class Commands(click.Group):
     click itself would exit with 1, and Python would complain when it flushes at exit. The exit code is the `outcome`.
     """
 
+    def make_context(self, info_name: str | None, *args: Any, **more: Any) -> click.Context:
+        with _writing(info_name, {}):  # --help and --version print while the options are read
+            return super().make_context(info_name, *args, **more)
+
     def invoke(self, context: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding cannot hold is shown escaped
         try:
-            result = super().invoke(context)
-            sys.stdout.flush()
-        except BrokenPipeError as error:
-            raise ReaderGone(context.meta.get(_OUTCOME, 0)) from error
+            with _writing(context.info_name, context.meta):
+                result = super().invoke(context)
+                sys.stdout.flush()
         except KeyboardInterrupt as error:  # before a run began; click would say "Aborted!" and exit with 1
             raise SystemExit(130) from error
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise Failure(f"cannot write the output: {error.strerror}", context.info_name or "playhead", 1) from error
         if code := context.meta.get(_OUTCOME, 0):
             raise SystemExit(code)
         return result
+
+
+@contextlib.contextmanager
+def _writing(program: str | None, meta: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise ReaderGone(meta.get(_OUTCOME, 0)) from error
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise Failure(f"cannot write the output: {error.strerror}", program or "playhead", 1) from error
 
 
 def tell(text: str) -> None:
@@ -102,9 +114,10 @@ def _keep_stdout() -> None:
     """Keeps stdout for what `sys.stdout` gets: what a tool's child processes and C libraries write to descriptor 1
     goes to stderr."""
     sys.stdout.flush()
-    sys.stdout = open(  # noqa: SIM115
-        os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors
-    )
+    kept = os.dup(sys.stdout.fileno())
+    if kept == 1:  # it was closed, and the lowest free number is taken
+        kept = os.dup(kept)
+    sys.stdout = open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
     os.dup2(sys.stderr.fileno(), 1)
 
 

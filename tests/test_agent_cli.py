@@ -283,10 +283,22 @@ def test_trouble_with_stderr_does_not_cost_the_answer(db: Path, stderr: str) -> 
     assert rows(db, "select status from runs") == [("answered",)]
 
 
-def test_a_closed_stdout_is_no_traceback(db: Path) -> None:
-    command = ["bash", "-c", f"'{sys.executable}' -m agent ask 'What is the pool timeout?' >&-"]
-    code, _, err = finish(spawn(command, db.parent))
-    assert (code, "Traceback" in err) == (0, False)
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+def test_a_closed_stdout_is_no_traceback_and_the_answer_goes_nowhere_else(db: Path, closed: str) -> None:
+    command = ["bash", "-c", f"'{sys.executable}' -m agent ask --quiet 'What is the pool timeout?' {closed}"]
+    assert finish(spawn(command, db.parent)) == (0, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+@pytest.mark.parametrize(
+    ("module", "name"), [("agent", "agent"), ("viewer", "viewer"), ("viewer.playhead", "playhead")]
+)
+def test_help_and_version_say_where_they_cannot_be_written(db: Path, module: str, name: str, option: str) -> None:
+    run = f"from {module}{'.cli' if module == name else ''} import main; main()"
+    command = ["bash", "-c", f"'{sys.executable}' -c '{run}' {option} >/dev/full"]
+    said = f"{name}: cannot write the output: No space left on device\n"
+    assert finish(spawn(command, db.parent)) == (1, "", said)
 
 
 @pytest.mark.parametrize("kind", ["json", "console"])
