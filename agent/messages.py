@@ -1,8 +1,8 @@
 """Messages as chat completions have them, frozen.
 
 A message is a snapshot: no list or dict that somebody else holds can change it later. Fields that a provider adds
-(`reasoning_content`, `refusal`, a content that is a list of parts) are kept as JSON text in `extra` and go back as
-they came.
+(`reasoning_content`, `refusal`, a content that is a list of parts; in a call `extra_content`) are kept as JSON text in
+`extra` and go back as they came: some servers refuse a history that has lost them.
 """
 
 import json
@@ -27,6 +27,14 @@ class ToolCall:
     """The call's place within its message, from 0."""
     repeats: int = field(default=1, compare=False)
     """How often this very call was made in a row, this time included."""
+    extra: str = ""
+    """Further fields, as the JSON text of an object, those of its function under "function"; "" for none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The chat completions form, made anew at each call."""
+        extra = json.loads(self.extra) if self.extra else {}
+        function = {"name": self.name, "arguments": self.arguments, **extra.pop("function", {})}
+        return {"id": self.id, "type": "function", "function": function, **extra}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +62,7 @@ class Message:
             message["tool_call_id"] = self.tool_call_id
         message["content"] = self.content
         if self.tool_calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in self.tool_calls
-            ]
+            message["tool_calls"] = [call.to_dict() for call in self.tool_calls]
         if self.extra:
             message.update(json.loads(self.extra))
         return message
@@ -72,8 +77,7 @@ class Message:
         if not isinstance(calls, list | tuple):
             raise ValueError("the tool_calls of a message must be a list")
         answers = message.get("tool_call_id")
-        known = {"role", "content", "tool_calls", "tool_call_id"}
-        extra = {key: value for key, value in message.items() if key not in known and value is not None}
+        extra = _but(message, "role", "content", "tool_calls", "tool_call_id")
         content = message.get("content")
         if content is not None and not isinstance(content, str):
             if _are_parts(content):
@@ -94,6 +98,25 @@ def as_message(message: Message | Mapping[str, Any]) -> Message:
     return message if isinstance(message, Message) else Message.from_dict(message)
 
 
+def further_fields(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a call in the chat completions form that `ToolCall` has no own field for, as its `extra` has them."""
+    extra = _but(call, "id", "type", "index", "function")
+    function = call.get("function")
+    if isinstance(function, Mapping) and (inner := _but(function, "name", "arguments")):
+        extra["function"] = inner
+    return extra
+
+
+def extra_of(call: Mapping[str, Any]) -> str:
+    """The `further_fields` as text."""
+    extra = further_fields(call)
+    return column_text(extra) if extra else ""
+
+
+def _but(fields: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in known and value is not None}
+
+
 def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
@@ -108,6 +131,7 @@ def _call(call: ToolCall | Mapping[str, Any], index: int) -> ToolCall:
         str(function.get("name") or ""),
         arguments if isinstance(arguments, str) else to_json({} if arguments is None else arguments),
         index=index,
+        extra=extra_of(call),
     )
 
 

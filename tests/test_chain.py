@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from agent import Message, ToolCall
 from agent.canonical import plain_text
-from tracing.chain import Chain, Link, envelope_of, link
+from tracing.chain import Chain, Link, envelope_of, link, message_of
 
 TEXT = st.text(st.characters(), max_size=5)
-CALLS = st.lists(st.builds(ToolCall, TEXT, TEXT, TEXT), max_size=2).map(tuple)
+CALL_EXTRA = st.sampled_from(["", '{"extra_content":{"a":1}}', '{"function":{"strict":true},"x":"y"}'])
+CALLS = st.lists(st.builds(ToolCall, TEXT, TEXT, TEXT, extra=CALL_EXTRA), max_size=2).map(tuple)
 EXTRA = st.sampled_from(["", '{"refusal":"no"}'])
 MESSAGES = st.builds(
     Message,
@@ -37,6 +38,7 @@ def test_an_envelope_is_canonical_json_of_all_but_role_and_text(message: Message
     envelope = envelope_of(message)
     assert envelope == (plain_text(whole) if whole else None)
     assert json.loads(envelope or "{}") == json.loads(json.dumps(whole))
+    assert message_of(message.role, message.content, envelope) == message
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=3), st.lists(MESSAGES, min_size=1, max_size=3))

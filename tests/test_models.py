@@ -22,6 +22,9 @@ TOOLS = Toolbox([add])
 CALL = {"id": "x", "type": "function", "function": {"name": "add", "arguments": '{"a":1,"b":2}'}}
 
 
+TOOL_USE = {"type": "tool_use", "id": "x", "name": "add", "input": {"a": 1, "b": 2}}
+
+
 class SdkFunction(pydantic.BaseModel):
     name: str
     arguments: str
@@ -73,6 +76,9 @@ def once(answer: Any) -> Any:
             content=None,
             tool_calls=[SimpleNamespace(id="x", function=SimpleNamespace(name="add", arguments='{"a":1,"b":2}'))],
         ),
+        {"tool_calls": {"by index": CALL}.values()},
+        SimpleNamespace(content=None, tool_calls=(call for call in [CALL])),
+        {"tool_calls": iter([{**CALL, "function": {"name": "add", "arguments": {"b": 2, "a": 1}}}])},
         {"choices": [{"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "tool_calls"}]},
         SimpleNamespace(
             choices=[SimpleNamespace(message={"tool_calls": [CALL]}, finish_reason="stop")], usage=None, model="m"
@@ -161,6 +167,15 @@ def test_a_function_gets_the_schemas_where_it_takes_them(model: Any, answer: str
             {"content": None, "function_call": {"name": "add", "arguments": "{}"}},
             "asked for a function_call, the old form",
         ),
+        (
+            {"type": "message", "role": "assistant", "content": [TOOL_USE], "stop_reason": "tool_use"},
+            "the model asked for a tool_use, Anthropic's form of a call: return it as one of the message's tool_calls",
+        ),
+        (
+            SimpleNamespace(content=[SimpleNamespace(type="text", text="I add."), SimpleNamespace(**TOOL_USE)]),
+            "a tool_use",
+        ),
+        ({"tool_calls": SdkFunction(name="add", arguments="{}")}, "a message must be a list, not an object"),
     ],
 )
 def test_what_is_no_answer_is_a_failure_not_an_empty_success(answer: Any, said: str) -> None:

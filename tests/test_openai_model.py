@@ -14,7 +14,8 @@ from agent.ports import FirstToken, Retried, TextDelta
 from agent.values import Request
 from tests.model_server import KEY, Reply, call, completion, delta, model_server
 from tests.processes import rows
-from tracing import Recorder, replay
+from tracing import Recorder, open_store, replay
+from tracing.scripts import script_text
 
 QUICK = Retries(first_wait=0.001, longest_wait=0.002)
 
@@ -117,6 +118,43 @@ def test_any_way_of_cutting_a_call_into_pieces_gives_the_same_call(pieces: list[
         response = asked(model(server.url, stream=True))
     (only,) = response.calls
     assert (only.id, only.name, only.arguments) == ("x", "add", '{"a": 3, "b": 4}')
+
+
+SIGNED = {**call("add", '{"a": 3, "b": 4}', ""), "extra_content": {"google": {"thought_signature": "abc"}}}
+"""Google answers 400 to a history that has lost the signature."""
+SIGNED["function"]["strict"] = True
+
+
+@pytest.mark.parametrize("call_id", ["", "x"])
+@pytest.mark.parametrize("events", [
+    None,
+    [tool_piece(index=0, **SIGNED)],
+    [
+        tool_piece(index=0, id="", extra_content=None, function={"name": "add", "arguments": ""}),
+        tool_piece(index=0, function={"arguments": '{"a": 3, ', "strict": False}),
+        tool_piece(index=0, function={"arguments": '"b": 4}', "strict": True}),
+        tool_piece(index=0, extra_content=SIGNED["extra_content"]),
+    ],
+])  # fmt: skip
+def test_further_fields_of_a_call_go_back_as_they_came_and_are_recorded(
+    tmp_path: Path, events: list[Any] | None, call_id: str
+) -> None:
+    if events is None:
+        first: Any = completion(None, [{**SIGNED, "id": call_id}])
+    else:
+        first = Reply(events=[*events, *([tool_piece(index=0, id=call_id)] if call_id else []), delta("tool_calls")])
+    db, sent = tmp_path / "t.db", {**SIGNED, "id": call_id or "call_1_0"}
+    with model_server([first, completion("7"), completion("8")]) as server, Recorder(db) as recorder:
+        agent = Agent(model=model(server.url, stream=events is not None), tools=TOOLS)
+        result = recorder.run_sync(agent, "q", session="s")
+        recording = open_store(db).recording("last")
+        run_sync(agent, "and now?", history=recording.messages)
+    assert [request["messages"][1]["tool_calls"] for request in server.requests[1:]] == [[sent]] * 2
+    assert recording.messages == result.messages
+    assert replay(recording, agent).outcome == "exact"
+    (tmp_path / "s.jsonl").write_text(script_text(recording))
+    for script in (ScriptedModel.load(tmp_path / "s.jsonl"), ScriptedModel.from_run(result)):
+        assert run_sync(Agent(model=script, tools=TOOLS), "q").messages == result.messages
 
 
 def test_two_calls_without_indexes_are_told_apart_by_their_ids() -> None:

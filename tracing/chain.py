@@ -15,7 +15,7 @@ from json.encoder import encode_basestring as _quoted
 from typing import NamedTuple
 
 from agent.canonical import escaped, plain_text
-from agent.messages import Message, ToolCall
+from agent.messages import Message, ToolCall, extra_of
 from tracing.cleaning import Clean, cleaned
 
 VERSION = "pm1"
@@ -68,7 +68,7 @@ def message_of(role: str, content: str | None, envelope: str | None) -> Message:
     if not isinstance(fields, dict):
         raise ValueError("an envelope must be an object")
     calls = tuple(
-        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"], index=index)
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"], index=index, extra=extra_of(call))
         for index, call in enumerate(fields.pop("tool_calls", ()))
     )
     answers = fields.pop("tool_call_id", None)
@@ -83,8 +83,8 @@ def envelope_of(message: Message) -> str | None:
         if not message.tool_calls:
             answers = message.tool_call_id
             return None if answers is None else escaped(f'{{"tool_call_id":{_quoted(answers)}}}')
-        if message.tool_call_id is None:
-            call = message.tool_calls[0]
+        call = message.tool_calls[0]
+        if message.tool_call_id is None and not call.extra:
             function = f'{{"arguments":{_quoted(call.arguments)},"name":{_quoted(call.name)}}}'
             return escaped(f'{{"tool_calls":[{{"function":{function},"id":{_quoted(call.id)},"type":"function"}}]}}')
     return _envelope(message)

@@ -62,8 +62,9 @@ def cleaned(message: Message, clean: Clean) -> Message:
     calls = message.tool_calls
     for at, call in enumerate(calls):
         arguments = clean_json(call.arguments, clean)
-        if arguments is not call.arguments:
-            calls = (*calls[:at], replace(call, arguments=arguments), *calls[at + 1 :])
+        more = clean_json(call.extra, clean) if call.extra else ""
+        if (arguments, more) != (call.arguments, call.extra):
+            calls = (*calls[:at], replace(call, arguments=arguments, extra=more), *calls[at + 1 :])
     if content is message.content and extra == message.extra and calls is message.tool_calls:
         return message
     return replace(message, content=content, extra=extra, tool_calls=calls)

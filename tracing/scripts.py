@@ -64,7 +64,10 @@ def _completion(message: dict[str, Any], response: Response) -> dict[str, Any]:
 
 def _call(call: ToolCall, step: int, index: int) -> dict[str, Any]:
     """The short form of a call, where it stands for exactly the same: the id left out if it was made up, the arguments
-    as an object if their text comes out as it was."""
+    as an object if their text comes out as it was. With further fields, which the short form has no place for, in
+    full."""
+    if call.extra:
+        return call.to_dict()
     short: dict[str, Any] = {} if call.id == f"call_{step}_{index}" else {"id": call.id}
     try:
         arguments = json.loads(call.arguments)

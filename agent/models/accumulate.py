@@ -2,14 +2,15 @@
 
 The rule for a piece without a usable index, or with one that jumps: an id or a name that is not yet known begins a new
 call, anything else goes on with the last one. Names and ids that are repeated in each piece are taken once; arguments
-may come before the name; usage is what the last piece said, not the sum. So any way of cutting an answer into pieces
-gives the same message.
+may come before the name; of a call's further fields, and of the usage, counts what was said last. So any way of cutting
+an answer into pieces gives the same message.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from agent.canonical import to_json
+from agent.messages import further_fields
 from agent.models.wire import calls_of, error_in
 
 
@@ -67,7 +68,8 @@ class Accumulator:
                 {
                     "id": call["id"],
                     "type": "function",
-                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                    "function": {"name": call["name"], "arguments": "".join(call["arguments"]), **call["inner"]},
+                    **call["extra"],
                 }
                 for call in self._calls
             ]
@@ -99,6 +101,9 @@ class Accumulator:
             call["arguments"].append(arguments)
         elif arguments is not None:
             call["arguments"] = [to_json(arguments)]
+        extra = further_fields(piece)
+        call["inner"].update(extra.pop("function", {}))
+        call["extra"].update(extra)
         return call
 
     def _which(self, index: Any, call_id: str | None, name: str | None) -> dict[str, Any]:
@@ -122,7 +127,7 @@ class Accumulator:
         return self._begun(index)
 
     def _begun(self, index: Any) -> dict[str, Any]:
-        call: dict[str, Any] = {"id": None, "name": "", "arguments": []}
+        call: dict[str, Any] = {"id": None, "name": "", "arguments": [], "inner": {}, "extra": {}}
         self._calls.append(call)
         if index is not None:
             self._by_index[index] = call

@@ -9,12 +9,12 @@ the history must be valid for a strict server: every call has an id of its own w
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.arguments import Unusable, json_kind, parse
 from agent.canonical import encodable, escaped, to_json, to_text
-from agent.messages import Message, ToolCall
+from agent.messages import Message, ToolCall, extra_of
 from agent.values import Response, Usage
 
 
@@ -70,8 +70,8 @@ def _sent(came: Mapping[str, Any], step: int) -> tuple[Message, tuple[ToolCall, 
         seen.add(call_id)
         taken.add(call_id)
         name, arguments = sendable_name(call.name), sendable(call.arguments)
-        sent_calls.append(ToolCall(call_id, name, arguments, step=step, index=call.index))
-        raw_calls.append(ToolCall(call_id, call.name, call.arguments, step=step, index=call.index))
+        raw_calls.append(dataclasses.replace(call, id=call_id))
+        sent_calls.append(dataclasses.replace(call, id=call_id, name=name, arguments=arguments))
     plain = Message.from_dict({**came, "role": "assistant", "tool_calls": None})
     content = came.get("content")
     # A strict server takes null only beside calls.
@@ -140,16 +140,15 @@ def _first(*values: Any) -> int | None:
 def _as_dict(message: Any) -> dict[str, Any]:
     match message:
         case Mapping():
-            fields = {str(key): value for key, value in message.items()}
+            fields = _fields(message)
         case Message():
             fields = message.to_dict()
         case str():
             fields = {"content": message}
-        case _ if callable(dump := getattr(message, "model_dump", None)):
-            fields = dict(dump(exclude_none=True, warnings=False))
+        case _ if callable(getattr(message, "model_dump", None)):
+            fields = _fields(message)
         case _ if hasattr(message, "content") or hasattr(message, "tool_calls"):
-            own = {key: value for key, value in getattr(message, "__dict__", {}).items() if not key.startswith("_")}
-            fields = {**own, "content": getattr(message, "content", None)}
+            fields = {**_fields(message), "content": getattr(message, "content", None)}
             fields["tool_calls"] = getattr(message, "tool_calls", None)
             # A property, or a field in a slot, stands in no __dict__.
             told = {name: getattr(message, name, None) for name in ("refusal", "function_call")}
@@ -160,6 +159,12 @@ def _as_dict(message: Any) -> dict[str, Any]:
     if not fields.keys() & {"content", "tool_calls", "refusal"} and fields.get("role") != "assistant":
         raise ValueError(_no_message(fields))
     calls = calls_of(fields)
+    if calls:
+        fields["tool_calls"] = calls
+    elif any(read(part, "type") == "tool_use" for part in _parts(fields.get("content"))):
+        raise ValueError(
+            "the model asked for a tool_use, Anthropic's form of a call: return it as one of the message's tool_calls"
+        )
     if fields.get("function_call") and not calls:
         raise ValueError(
             "the model asked for a function_call, the old form of a call: use a server that sends tool_calls"
@@ -167,12 +172,17 @@ def _as_dict(message: Any) -> dict[str, Any]:
     return fields
 
 
-def calls_of(message: Mapping[str, Any]) -> Sequence[Any]:
-    """The tool calls of a message, as they came. Raises ValueError where they are no list."""
+def calls_of(message: Mapping[str, Any]) -> list[Any]:
+    """The tool calls of a message, as they came. Raises ValueError where they cannot be listed, and for one object."""
     calls = message.get("tool_calls") or ()
-    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+    is_one = isinstance(calls, str | bytes | Mapping) or hasattr(calls, "model_dump")
+    if is_one or not isinstance(calls, Iterable):
         raise ValueError(f"the tool_calls of a message must be a list, not {json_kind(calls)}")
-    return calls
+    return list(calls)
+
+
+def _parts(content: Any) -> Sequence[Any]:
+    return content if isinstance(content, list | tuple) else ()
 
 
 def told_apart(told: Mapping[str, Any], usage: Any) -> tuple[dict[str, Any], Any, Any, Any, Any]:
@@ -201,26 +211,33 @@ def _no_message(fields: Mapping[str, Any]) -> str:
 
 
 def _raw_call(call: Any, step: int, index: int) -> ToolCall:
-    if isinstance(call, ToolCall):
-        return dataclasses.replace(call, step=step, index=index)
-    function = read(call, "function")
+    call = _as_dict_call(call)
+    function = call.get("function")
     arguments = read(function, "arguments")
     if not isinstance(arguments, str):
         arguments = "" if arguments is None else to_json(arguments)
-    return ToolCall(str(read(call, "id") or ""), str(read(function, "name") or ""), arguments, step=step, index=index)
+    call_id, name = str(call.get("id") or ""), str(read(function, "name") or "")
+    return ToolCall(call_id, name, arguments, step=step, index=index, extra=extra_of(call))
 
 
-def _as_dict_call(call: Any) -> Any:
+def _as_dict_call(call: Any) -> Mapping[str, Any]:
     """A call of whatever kind in the chat-completions form, its fields as they came."""
     if isinstance(call, ToolCall):
-        return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+        return call.to_dict()
     if isinstance(call, Mapping):
         return call
     function = read(call, "function")
-    return {
-        "id": read(call, "id"),
-        "function": {"name": read(function, "name"), "arguments": read(function, "arguments")},
-    }
+    named = {"name": read(function, "name"), "arguments": read(function, "arguments")}
+    return {**_fields(call), "id": read(call, "id"), "function": {**_fields(function), **named}}
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    """The fields of a dict, of a pydantic model, or of an object that shows them."""
+    if isinstance(thing, Mapping):
+        return {str(key): value for key, value in thing.items()}
+    if callable(dump := getattr(thing, "model_dump", None)):
+        return dict(dump(exclude_none=True, warnings=False))
+    return {key: value for key, value in getattr(thing, "__dict__", {}).items() if not key.startswith("_")}
 
 
 def read(thing: Any, name: str) -> Any:

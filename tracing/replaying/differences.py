@@ -56,7 +56,7 @@ def _is_same(one: Message, other: Message) -> bool:
 def text_of(message: Message) -> str:
     """A message as text that can be laid beside another one."""
     calls = [f"→ {call.name}({call.arguments})  {call.id}" for call in message.tool_calls]
-    extra = [message.extra] if message.extra else []
+    extra = [text for text in (*(call.extra for call in message.tool_calls), message.extra) if text]
     return "\n".join([*([message.content] if message.content is not None else []), *calls, *extra])
 
 
