@@ -328,6 +328,16 @@ def test_a_run_full_of_secrets_is_without_them_and_replays_exactly(tmp_path: Pat
     assert replayed(tmp_path / "t.db").redacted == rows_of[0][0] == 2
 
 
+def test_a_secret_in_a_calls_further_fields_is_taken_out(tmp_path: Path) -> None:
+    call = {"id": "x", "function": {"name": "count", "arguments": '{"word":"a"}', "note": SECRET}, "seen": [SECRET]}
+    agent = Agent(model=ScriptedModel([{"tool_calls": [call]}, "done"]), tools=Counter().tools())
+    record(tmp_path / "t.db", agent)
+    assert not any(SECRET.encode() in path.read_bytes() for path in tmp_path.iterdir())
+    (kept,) = read(tmp_path / "t.db").messages[1].tool_calls
+    assert kept.extra == '{"function":{"note":"[redacted:api_key#1]"},"seen":["[redacted:api_key#1]"]}'
+    assert said(replayed(tmp_path / "t.db")) == said(replayed(tmp_path / "t.db", agent)) == "exact"
+
+
 OWN = {
     "to the end of the text": "token=.*",
     "with the quotes around it": r'"[^"]*token=[^"]*"',
