@@ -529,22 +529,8 @@ os._exit(0)
 
 
 def test_a_run_goes_on_in_its_history_after_a_fork(tmp_path: Path) -> None:
-    body = """
-@tool
-async def forking(text: str) -> str:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    return text
-TOOLS = Toolbox([quick, forking])
-"""
-    assert (
-        finish(
-            start(tmp_path, body + RECORDED.format(agent='agent("quick", "forking", "quick", "forking", then=["bye"])'))
-        )[0]
-        == 0
-    )
+    run = RECORDED.format(agent='agent("quick", "forking", "quick", "forking", then=["bye"])')
+    assert finish(start(tmp_path, FORKING + run))[0] == 0
     assert rows(tmp_path / "t.db", "select count(*), count(distinct hash), max(depth)+1 from message") == [(10, 10, 10)]
     with open_store(tmp_path / "t.db") as store:
         assert [one for one in check(store, hashes=True) if one.is_fault] == []

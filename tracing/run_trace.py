@@ -6,14 +6,13 @@ the run does.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from structlog.contextvars import get_contextvars
 
 from agent.agents import Agent
-from agent.canonical import column_text, to_json, to_text
+from agent.canonical import column_text, to_text
 from agent.errors import ModelError, described
 from agent.limits import as_plain as limits_as_plain
 from agent.messages import Message, ToolCall
@@ -25,14 +24,12 @@ from agent.values import (
     Response,
     Result,
     Stop,
-    ToolSchema,
     Totals,
     Usage,
     charged,
 )
 from tracing import events, facts, genai
-from tracing.chain import Body, Chain, Link, body_of
-from tracing.cleaning import clean_json, clean_plain, clean_raw
+from tracing.chain import Body, Link
 from tracing.errors import warn
 from tracing.events import Event
 from tracing.forks import Numbers
@@ -40,6 +37,7 @@ from tracing.instruments import Instruments, Labels, Origin
 from tracing.place import OpenCall, Place, here
 from tracing.pricer import Ended
 from tracing.spans import CLIENT, caller_span, span_id, trace_id
+from tracing.texts import Texts
 
 CANCELLING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 """What ends a run from outside."""
@@ -64,9 +62,8 @@ class RunTrace:
         self._charged = Usage()  # for model calls that failed
         self._returned = 0
         redaction = instruments.redaction
-        self._redactor = None if redaction is None else redaction.for_run()
-        self._clean: Callable[[str], str] = _as_it_is if self._redactor is None else self._redactor
-        self._chain = Chain(None if self._redactor is None else self._redactor)
+        self._texts = Texts(redaction)
+        self._clean = self._texts.clean
         self._numbers = Numbers()
         self._unrun: dict[int, ToolCall] = {}
         self._calls = 0
@@ -75,10 +72,9 @@ class RunTrace:
         self._start_ns = self._clock.monotonic_ns()
         # In the order in which a replay looks at them, because secrets are numbered as they come: settings, tools,
         # then what is said.
-        self._settings = body_of(clean_json(to_text(agent.settings), self._clean))
-        self._schemas: tuple[ToolSchema, ...] | None = None
-        self._tools = self._tools_body(agent.tools.schemas)
-        said = self._chain.extend(opening)
+        self._settings = self._texts.settings(agent.settings)
+        tools = self._texts.tools(agent.tools.schemas)
+        said = self._texts.extend(opening)
         self._bound = get_contextvars()
 
         above = here.get()
@@ -96,7 +92,7 @@ class RunTrace:
             "bound": self._bound,
             "source": labels.source,
         }
-        attrs: dict[str, Any] = {key: clean_plain(value, self._clean) for key, value in told.items() if value}
+        attrs: dict[str, Any] = {key: self._texts.plain(value) for key, value in told.items() if value}
         attrs["limits"] = limits_as_plain(agent.limits)
         attrs["system"] = agent.system is not None
         attrs["redaction"] = redaction and redaction.to_plain()
@@ -116,10 +112,10 @@ class RunTrace:
             agent.name,
             model.name,
             now,
-            body_of(self._clean(question)),
-            self._tip(),
+            self._texts.body(question),
+            self._texts.tip,
             self._settings,
-            self._tools,
+            tools,
             column_text(attrs),
             tuple(map(self._clean, labels.tags)),
         )
@@ -151,7 +147,7 @@ class RunTrace:
     def asked(self, request: Request, model: ModelInfo) -> OpenCall:
         if self._unrun:
             self._declined(request.messages)
-        said = self._chain.extend(request.messages)
+        said = self._texts.extend(request.messages)
         now = self._clock.wall_ns()
         span, own = self._spans.start(
             f"chat {model.name}", self._span, now, lambda: genai.request_attributes(model), CLIENT
@@ -159,13 +155,11 @@ class RunTrace:
         call = OpenCall(
             self, span, own, request.step, self._numbers.new(), model.name, model.provider, now, self._clock.monotonic_ns()
         )  # fmt: skip
-        if request.tools is not self._schemas:
-            self._tools = self._tools_body(request.tools)
-        tip = self._tip()
+        tip = self._texts.tip
         assert tip is not None
         asked = facts.Asked(
             self.run_id, call.number, own, self.span_id, request.step, now, model.name, model.provider,
-            tip, self._settings, self._tools,
+            tip, self._settings, self._texts.tools(request.tools),
         )  # fmt: skip
         self._write((*said, asked))
         self._pricer.expect(model.name, model.provider)
@@ -174,18 +168,17 @@ class RunTrace:
         return call
 
     def answered(self, call: OpenCall, request: Request, response: Response) -> None:
-        said = self._chain.extend((*request.messages, response.message))
+        said = self._texts.extend((*request.messages, response.message))
         spent = response.spent
         self._usages.append(spent)
         self._calls = len(response.calls)
         self._unrun = {tool_call.index: tool_call for tool_call in response.calls}
-        raw = _raw_of(response)
-        body = None if raw is None else body_of(clean_raw(raw, self._clean))
+        raw = self._texts.raw(response)
         cost = Ended(
             self.run_id, call.number, call.name, response.model, call.provider, call.at_ns, response.usage,
             response.tier, response.charges, response.replayed,
         )  # fmt: skip
-        self._end_ask(call, None, spent, cost, response, body, said)
+        self._end_ask(call, None, spent, cost, response, raw, said)
 
     def ask_failed(self, call: OpenCall, error: BaseException) -> None:
         # A model that tells what its attempts were charged for; any other one may have spent anything.
@@ -209,7 +202,7 @@ class RunTrace:
             None if error is None else self._clean(_said(error)), cost.response_model,
             None if response is None else response.finish,
             spent.input, spent.output, spent.cached, spent.cache_write, spent.reasoning,
-            None if response is None else self._tip(), raw, call.attempts, call.first_token_ns, cost.tier,
+            None if response is None else self._texts.tip, raw, call.attempts, call.first_token_ns, cost.tier,
             to_text({"charges": cost.charges}) if cost.charges else None,
             None if priced is None else priced.cost, None if priced is None else priced.price,
         )  # fmt: skip
@@ -238,7 +231,7 @@ class RunTrace:
     # Tool calls
 
     def called(self, tool_call: ToolCall) -> OpenCall:
-        tool_call = self._cleaned(tool_call)
+        tool_call = self._texts.call(tool_call)
         now = self._clock.wall_ns()
         span, own = self._spans.start(
             f"execute_tool {tool_call.name}", self._span, now, lambda: genai.tool_attributes(tool_call)
@@ -258,13 +251,7 @@ class RunTrace:
 
     def returned(self, call: OpenCall, tool_call: ToolCall, observation: Observation) -> None:
         self._returned += 1
-        shown_text, whole_text = observation.shown, observation.whole
-        if self._redactor is not None:
-            shown_text, whole_text = self._redactor.cut(shown_text, whole_text)
-        shown = body_of(shown_text)
-        self._chain.expect(tool_call.id, observation.shown, shown)
-        # Most results are shown whole, perhaps with a word of ours behind; then there is no second text to keep.
-        whole = None if shown_text.startswith(whole_text) else body_of(whole_text)
+        shown, whole = self._texts.result(tool_call, observation)
         chars = len(observation.whole)
         ended = facts.Returned(
             self.run_id, call.number, self._clock.wall_ns(), self._clock.monotonic_ns() - call.start_ns, observation.error, shown, whole,
@@ -273,7 +260,7 @@ class RunTrace:
         # A call alone is followed at once by the next request or the run's end.
         self._write((ended,), linger=self._lingers and self._calls == 1)
         if self._log is not None:
-            self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
+            self._tell(events.tool_answered(self._texts.call(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, observation.error, dict)
 
     def call_failed(self, call: OpenCall, tool_call: ToolCall, error: BaseException) -> None:
@@ -282,7 +269,7 @@ class RunTrace:
         )  # fmt: skip
         self._write((ended,))
         if self._log is not None:
-            self._tell(events.tool_answered(self._cleaned(tool_call), ended), call)
+            self._tell(events.tool_answered(self._texts.call(tool_call), ended), call)
         self._spans.end(call.span, ended.end_ns, type(error).__name__, dict)
 
     def _declined(self, messages: tuple[Message, ...]) -> None:
@@ -295,7 +282,7 @@ class RunTrace:
 
     def logged(self, level: str, name: str, fields: Mapping[str, Any], place: Place) -> None:
         """A line that was logged within the run."""
-        self._line(level, self._clean(name), clean_json(column_text(fields), self._clean), place)
+        self._line(level, self._clean(name), self._texts.column(fields), place)
 
     def _line(self, level: str, name: str, fields: str, place: Place) -> None:
         line = facts.Logged(self.run_id, place.span_id, place.step, self._clock.wall_ns(), level, name, fields)
@@ -316,10 +303,10 @@ class RunTrace:
         events: Sequence[tuple[str, int, Mapping[str, Any]]] = (),
     ) -> None:
         """A span of another library ended; `events` are the names, times and attributes of what happened in it."""
-        found = clean_plain(attributes, self._clean)
+        found = self._texts.plain(attributes)
         if events:
             found["events"] = [
-                {"name": self._clean(name), "time_ns": at, "attributes": clean_plain(fields, self._clean)}
+                {"name": self._clean(name), "time_ns": at, "attributes": self._texts.plain(fields)}
                 for name, at, fields in events
             ]
         attrs = column_text(found) if found else None
@@ -330,16 +317,16 @@ class RunTrace:
 
     def finished(self, result: Result) -> None:
         self._declined(result.messages)
-        said = self._chain.extend(result.messages)
-        answer = None if result.answer is None else body_of(self._clean(result.answer))
+        said = self._texts.extend(result.messages)
+        answer = None if result.answer is None else self._texts.body(result.answer)
         self._end(said, result.stop, None, answer, result.stats)
 
     def _failed(self, error: BaseException) -> None:
         cancelled = isinstance(error, CANCELLING)
         said: list[Link] = []
         # Another run's error may come through a tool or `on_step`: its history is not this one's.
-        if isinstance(error, ModelError) and self._chain.goes_on(error.result.messages):
-            said = self._chain.extend(error.result.messages)
+        if isinstance(error, ModelError) and self._texts.goes_on(error.result.messages):
+            said = self._texts.extend(error.result.messages)
             error = error.__cause__ or error
         self._end(
             said,
@@ -353,26 +340,15 @@ class RunTrace:
         usage, now = totals.usage, self._clock.wall_ns()
         duration = self._clock.monotonic_ns() - self._start_ns
         ended = facts.RunEnded(
-            self.run_id, now, duration, stop, error, answer, self._tip(), totals.steps, totals.tool_calls,
+            self.run_id, now, duration, stop, error, answer, self._texts.tip, totals.steps, totals.tool_calls,
             usage.input, usage.output, usage.cached, usage.reasoning, totals.unreported,
-            0 if self._redactor is None else self._redactor.count,
+            self._texts.redacted,
         )  # fmt: skip
         self._write((*said, ended))
         self._tell(events.run_finished(stop, totals, error, duration))
         self._spans.end(self._span, now, error, lambda: {genai.STOP: stop})
 
     # Helpers
-
-    def _tip(self) -> bytes | None:
-        return self._chain.tip and self._chain.tip.hash
-
-    def _tools_body(self, schemas: tuple[ToolSchema, ...]) -> Body:
-        self._schemas = schemas
-        return body_of(clean_json(to_text([schema.to_dict() for schema in schemas]), self._clean))
-
-    def _cleaned(self, call: ToolCall) -> ToolCall:
-        arguments = clean_json(call.arguments, self._clean)
-        return call if arguments is call.arguments else replace(call, arguments=arguments)
 
     def _tell(self, event: Event, call: OpenCall | None = None) -> None:
         if self._log is None:
@@ -384,19 +360,6 @@ class RunTrace:
         except Exception as error:  # noqa: BLE001 - a log that fails must not end the run
             self._log = None
             warn(f"log events of run {self.run_id[:8]} are no longer told: {described(error)}")
-
-
-def _raw_of(response: Response) -> str | None:
-    """The provider's message where it differs from what goes into the history, also from a model that did not keep it:
-    without it nobody could tell later which arguments were really asked for."""
-    message = response.message
-    if response.raw is not None or response.calls == message.tool_calls:
-        return response.raw
-    return to_json(replace(message, tool_calls=response.calls).to_dict())
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _said(error: BaseException) -> str:
