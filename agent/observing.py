@@ -16,6 +16,7 @@ MAX_CHARS = 3000
 """What the model gets to read of one result, the line about the cut included."""
 
 
+_CUT = "\n[cut: the first "
 ReadOn = Callable[[str, str], str | None]
 """From what is shown of a result and the whole of it to the call that reads on; None where there is none."""
 
@@ -59,15 +60,23 @@ def cut(whole: str, max_chars: int, read_on: ReadOn | None = None) -> str:
 
 
 def shown_chars(shown: str) -> int:
-    """How much of the whole stands in a result that was cut, without the line about the cut."""
-    kept, cut_off, _ = shown.rpartition("\n[cut: the first ")
-    return len(kept) if cut_off else len(shown)
+    """How much of the whole the model saw of a result that was cut, as the line about the cut says: what is kept of it may
+    be longer or shorter, because secrets were taken out."""
+    kept, cut_off, told = shown.rpartition(_CUT)
+    count = told.partition(" ")[0].replace(",", "")
+    return int(count) if cut_off and count.isdecimal() else len(kept or shown)
+
+
+def kept_of(shown: str) -> str:
+    """A result that was cut, without the line about the cut."""
+    kept, cut_off, _ = shown.rpartition(_CUT)
+    return kept if cut_off else shown
 
 
 def _note(shown: int, whole: str, read_on: ReadOn | None, kept: str) -> str:
     hint = _hint(read_on, kept, whole) if read_on is not None else None
     more = f"; read on with {encodable(hint)}" if hint else ""
-    return f"[cut: the first {shown:,} of {len(whole):,} characters{more}]"
+    return f"{_CUT[1:]}{shown:,} of {len(whole):,} characters{more}]"
 
 
 def _hint(read_on: ReadOn, kept: str, whole: str) -> str | None:

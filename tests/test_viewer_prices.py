@@ -213,13 +213,11 @@ def test_apply_prices_what_has_no_price_and_says_what_it_could_not(db: Path) -> 
     assert costs(db) == APPLIED
 
 
-def test_the_next_command_after_an_apply_in_vain_keeps_the_prices_given(db: Path, tmp_path: Path) -> None:
+def test_with_prices_of_ones_own_what_was_tried_in_vain_is_priced_too(db: Path, tmp_path: Path) -> None:
     printed("apply", db=db)
     (tmp_path / "my prices.toml").write_text('[[price]]\nmodel = "my-own-7b"\ninput = 1\noutput = 2\n')
-    given = ("--prices", str(tmp_path / "my prices.toml"))
-    _, command = printed("apply", *given, db=db).splitlines()
-    assert command == f"next: viewer prices apply --again --prices '{given[1]}'"
-    assert as_json("apply", "--again", *given, db=db)["priced"] == 1
+    assert as_json("apply", "--prices", str(tmp_path / "my prices.toml"), db=db)["priced"] == 1
+    assert printed(db=db).splitlines()[-1] == "next: viewer list --sort cost"  # nothing prices a call without usage
 
 
 def test_a_price_that_stands_is_never_changed(db: Path, tmp_path: Path) -> None:
@@ -229,9 +227,7 @@ def test_a_price_that_stands_is_never_changed(db: Path, tmp_path: Path) -> None:
     printed("apply", db=db)
     before = costs(db)
     assert before[2] == (7, "an old list")
-    assert as_json("apply", "--prices", str(mine), db=db)["priced"] == 0
-    assert costs(db) == before
-    found = as_json("apply", "--again", "--prices", str(mine), db=db)
+    found = as_json("apply", "--prices", str(mine), db=db)
     assert (found["priced"], found["cost_usd"]) == (1, 0.00005)
     assert found["not_priced"] == [
         {"reason": "none:no-usage", "model": "gpt-4o-2024-08-06", "provider": "openai", "calls": 1}

@@ -22,6 +22,7 @@ from tests.runs import (
     record_sample,
     recording,
 )
+from tracing import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -308,3 +309,20 @@ def test_an_answer_is_wrapped_between_words_as_far_in_as_its_line_and_never_wide
     assert "".join(text.partition("\nanswer\n")[2].rpartition("\nnext:")[0].split()) == "".join("".join(lines).split())
     indents = {len(row) - len(row.lstrip()) for row in rows if "word" in row}
     assert indents == {2, 6, min(102, columns - 24)}
+
+
+def test_what_is_said_of_a_cut_agrees_where_a_secret_stood_before_it(tmp_path: Path) -> None:
+    @tool
+    def read() -> str:
+        return "at redis://me:hunter2hunter2@host/1\n" + "line\n" * 1000
+
+    agent = Agent(model=ScriptedModel([calls(("read", {})), answer("seen")]), tools=Toolbox([read]))
+    with Recorder(tmp_path / "t.db") as recorder:
+        recorder.run_sync(agent, "q")
+    text = printed("show", "last:1.1", "--full", db=tmp_path / "t.db")
+    ((shown, whole),) = re.findall(r"✂ cut: ([\d,]+) of ([\d,]+) chars", text)
+    assert f"[cut: the first {shown} of {whole} characters]" in text
+    (left,) = re.findall(r"from here on \(([\d,]+) characters\)", text)
+    assert [int(one.replace(",", "")) for one in (shown, left, whole)] == [2955, 2081, 5036]
+    rest = text.partition("did not see it ──\n")[2].partition("\n\n")[0]
+    assert "".join(rest.split()) == "line" * 416

@@ -6,7 +6,7 @@ from datetime import tzinfo
 from typing import Any
 
 from agent.messages import Message
-from agent.observing import shown_chars
+from agent.observing import kept_of, shown_chars
 from agent.terminal import call_text, one_line, visible
 from tracing.reader import Row
 from tracing.store import Request, Store
@@ -187,7 +187,7 @@ def _call(screen: Screen, tree: Tree, call: Call, *, last: bool, full: bool, det
                     "cut",
                 )
             )
-            screen.text(row["whole"][seen:].removeprefix("\n"), indent=f"{below}  ")
+            screen.text(row["whole"][len(kept_of(row["result"])) :].removeprefix("\n"), indent=f"{below}  ")
     else:
         first = (one_line(row["result"], 300), "error" if row["error"] else "dim")
         screen.line((f"{below}  → ", "dim"), size, first, shorten=True)

@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +29,7 @@ EXIT_USAGE = 2
 @click.option("--on", metavar="TIME", help="The price of a day, e.g. 2026-03-01. [default: now]")
 @click.option("--provider", metavar="NAME", help="Who serves the model, e.g. openai, azure, groq.")
 @click.option("--prices", "prices_file", metavar="FILE", help="Your own prices. [env: PLAYHEAD_PRICES]")
-@click.option("--again", is_flag=True, help="With apply: also the calls that were tried in vain.")
+@click.option("--again", is_flag=True, help="With apply: also the calls that were tried in vain, as with --prices.")
 @tz_option
 @json_option
 @click.pass_context
@@ -56,7 +55,8 @@ def prices(
     except BadPrices as error:
         raise failure(str(error), EXIT_USAGE) from error
     if is_apply:
-        _apply(context, db, book, prices_file, again=again, as_json=as_json)
+        # With prices of one's own, what was tried in vain before is what they are for.
+        _apply(context, db, book, again=again or prices_file is not None, as_json=as_json)
     elif model is None:
         _unpriced(context, db, tz=tz, as_json=as_json)
     else:
@@ -125,7 +125,7 @@ def _shown(rate: Any, without: str) -> "tuple[str, str]":
 
 
 def _unpriced(context: click.Context, db: str | None, *, tz: str | None, as_json: bool) -> None:
-    from viewer.costing.prices import NOT_TRIED, unpriced
+    from viewer.costing.prices import NO_USAGE, NOT_TRIED, unpriced
     from viewer.objects import list_of
 
     with opened(context, db) as store:
@@ -153,13 +153,14 @@ def _unpriced(context: click.Context, db: str | None, *, tz: str | None, as_json
                 ]
             )  # fmt: skip
         screen.table(heads, table, frozenset({3, 4}))
-        again = "" if any(row["reason"] == NOT_TRIED for row in rows) else " --again"
-        screen.line((f"next: viewer prices apply{again}{where(context, db)}", "next"))
+        reasons = {row["reason"] for row in rows}
+        again = "" if NOT_TRIED in reasons else " --again"
+        # What has no usage will never have a price.
+        command = "viewer list --sort cost" if reasons == {NO_USAGE} else f"viewer prices apply{again}"
+        screen.line((f"next: {command}{where(context, db)}", "next"))
 
 
-def _apply(
-    context: click.Context, db: str | None, book: "PriceBook", prices_file: str | None, *, again: bool, as_json: bool
-) -> None:
+def _apply(context: click.Context, db: str | None, book: "PriceBook", *, again: bool, as_json: bool) -> None:
     from tracing.errors import StoreError
     from tracing.file import PATIENT_BUSY_MS, open_reading, open_writing
     from viewer.costing.prices import Applied, applied_as_json, apply, in_vain
@@ -183,7 +184,7 @@ def _apply(
     is_idle = not done.priced and not done.not_priced
     command = "viewer list --sort cost"
     if is_idle and left:
-        command = "viewer prices apply --again" + ("" if prices_file is None else f" --prices {quote(prices_file)}")
+        command = "viewer prices apply --again"
     elif done.not_priced:
         command = "viewer prices"
     following = [command + where(context, db)]

@@ -224,7 +224,7 @@ def _summary(objects: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _following(report: "Report", short: str, agent: str | None, where_: str) -> list[str]:
-    if report.outcome == "exact":
+    if report.outcome == "exact" and not report.ignored:
         option = "" if agent is None else f" --agent {shlex.quote(agent)}"
         return [f"viewer test {short} -o tests{option}{where_}", f"viewer show {short}{where_}"]
     if report.first is not None and report.first.code == "record":

@@ -19,7 +19,7 @@ from agent.values import Charge, Usage, charged
 
 BATCH = 500
 """Calls of one transaction."""
-NOT_TRIED = "not tried"
+NOT_TRIED, NO_USAGE = "not tried", "none:no-usage"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RATES = ("input", "cached", "cache_write", "output", "reasoning", "call")
