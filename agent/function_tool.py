@@ -80,7 +80,7 @@ def make_tool(
 
 
 def tool_from_schema(definition: Mapping[str, Any], function: Any) -> FunctionTool:
-    """A hand-written definition, in the chat-completions form or Anthropic's, and the function that does it.
+    """A hand-written definition, in the chat-completions form, Anthropic's or MCP's, and the function that does it.
 
     Raises ToolDefinitionError for what is no definition, and for what could not be sent.
     """
@@ -88,11 +88,12 @@ def tool_from_schema(definition: Mapping[str, Any], function: Any) -> FunctionTo
     name = checked_name(parts.get("name"), function)
     if not callable(function):
         raise ToolDefinitionError(f"what is given for the tool {name} is a {type(function).__name__}: give a function")
-    if unknown := parts.keys() - {"name", "description", "parameters", "input_schema", "strict", "type"}:
+    if unknown := parts.keys() - {"name", "description", "parameters", "input_schema", "inputSchema", "strict", "type"}:
         raise ToolDefinitionError(
             f"the definition of the tool {name} has {sorted(map(str, unknown))[0]!r}, which cannot be sent: leave it out"
         )
-    parameters = parts.get("parameters", parts.get("input_schema")) or {"type": "object", "properties": {}}
+    given = (parts[key] for key in ("parameters", "input_schema", "inputSchema") if parts.get(key))
+    parameters = next(given, {"type": "object", "properties": {}})
     signature = from_schema(name, parameters, function)
     schema = ToolSchema(
         name=name,

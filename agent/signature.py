@@ -8,7 +8,7 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Any, Optional
@@ -72,7 +72,7 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
     hints = _hints(function, name)
     fields = []
     for parameter in signature.parameters.values():
-        annotation, default = hints.get(parameter.name, str), parameter.default
+        annotation, default = _read_out(hints.get(parameter.name, str)), parameter.default
         said = default if isinstance(default, FieldInfo) else None
         if default is None or (said is not None and said.default is None):
             annotation = Optional[annotation]  # noqa: UP045 - it may be a string or a form that has no |
@@ -81,6 +81,13 @@ def read_signature(function: Callable[..., Any], texts: Mapping[str, str], meant
         positional = parameter.kind is parameter.POSITIONAL_ONLY
         fields.append(_Field(parameter.name, annotation, default, positional))
     return _build(name, fields, texts)
+
+
+def _read_out(annotation: Any) -> Any:
+    """pydantic looks at the items of an `Iterable` only when the tool reads them."""
+    if typing.get_origin(annotation) is Iterable:
+        return list[typing.get_args(annotation)]  # type: ignore[misc]
+    return annotation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -704,3 +704,43 @@ def test_an_abandoned_sync_tool_does_not_keep_the_loop_from_ending() -> None:
     asyncio.run(main())
     release.set()
     assert time.monotonic() - started < 10
+
+
+TEXT = {"type": "string"}
+A, B = ({"properties": {name: TEXT}, "required": [name]} for name in "ab")
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "refused", "reason"),
+    [
+        ({"type": "object", "allOf": [A]}, '{"a":"x"}', '{"b":"x"}', "there is no parameter b (the parameters are: a)"),
+        ({"type": "object", "allOf": [A], "unevaluatedProperties": False}, '{"a":"x"}', "{}", "a is required"),
+        ({"type": "object", "oneOf": [A, B]}, '{"b":"x"}', '{"c":"x"}', "there is no parameter c (the parameters are: a, b)"),
+        ({"type": "object", "allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": A}}, '{"a":"x"}', '{"a":5}', "a must be a string; it was an integer"),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", **A}}}, '{"a":"x"}', "{}", "a is required"),
+    ],
+)  # fmt: skip
+def test_what_a_part_of_a_hand_written_schema_names_is_a_parameter(
+    schema: dict[str, Any], fits: str, refused: str, reason: str
+) -> None:
+    toolbox = Toolbox.from_schemas([{"name": "f", "inputSchema": schema}], {"f": lambda **given: "ran"})
+    assert call(toolbox, "f", fits).shown == "ran"
+    assert reason in call(toolbox, "f", refused).shown
+
+
+@pytest.mark.parametrize("key", ["note", "cost", "num", "requiredIf", "definition", "types", "multiple", "x-order"])
+def test_a_remark_that_is_like_a_keyword_is_no_misspelt_one(key: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", key: "said"}}, "required": ["a"]}
+    assert (
+        call(Toolbox.from_schemas([{"name": "f", "parameters": schema}], {"f": lambda a: a}), "f", '{"a":"x"}').shown
+        == "x"
+    )
+
+
+def test_the_items_of_an_iterable_are_looked_at_before_the_tool_runs() -> None:
+    def total(numbers: Iterable[int]) -> int:
+        return sum(numbers)
+
+    assert call(Toolbox([total]), "total", '{"numbers":["1",2.0]}').shown == "3"
+    refused = call(Toolbox([total]), "total", '{"numbers":[1,"SECRET"]}')
+    assert (refused.error, "numbers.1 must be an integer" in refused.shown) == ("bad_arguments", True)

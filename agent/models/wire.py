@@ -224,9 +224,9 @@ def _as_dict_call(call: Any) -> Mapping[str, Any]:
     """A call of whatever kind in the chat-completions form, its fields as they came."""
     if isinstance(call, ToolCall):
         return call.to_dict()
-    if isinstance(call, Mapping):
-        return call
     function = read(call, "function")
+    if isinstance(call, Mapping) and (function is None or isinstance(function, Mapping)):
+        return call
     named = {"name": read(function, "name"), "arguments": read(function, "arguments")}
     return {**_fields(call), "id": read(call, "id"), "function": {**_fields(function), **named}}
 

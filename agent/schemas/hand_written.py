@@ -17,7 +17,7 @@ from agent.errors import ToolDefinitionError
 from agent.json_schema import ANY, describe, dotted, no_parameter
 from agent.schemas.coercion import coerced
 from agent.schemas.keywords import IN_WORDS, checked
-from agent.schemas.references import within
+from agent.schemas.references import named, within
 from agent.schemas.validation import Validation
 from agent.signature import Bound, Rejected, Signature
 
@@ -55,12 +55,13 @@ def _held(schema: dict[str, Any], more: bool) -> dict[str, Any]:
         inner.pop("$schema", None)
     if not more:
         held.pop("unevaluatedProperties", None)
-        held["additionalProperties"] = False
+        held["additionalProperties"] = False  # which does not see what a part of the schema names
+        held["properties"] = {**dict.fromkeys(named(schema, schema), True), **held.get("properties", {})}
     return held
 
 
 def _check_function(name: str, schema: Mapping[str, Any], function: Callable[..., Any], more: bool) -> None:
-    properties, required = schema.get("properties", {}), schema.get("required", [])
+    properties, required = named(schema, schema), schema.get("required", [])
     if not more and (missing := [key for key in required if key not in properties]):
         raise ToolDefinitionError(f"the schema of the tool {name} requires {missing[0]!r}: give it in its properties")
     listed = ", ".join(properties) or "none"
@@ -88,10 +89,10 @@ def _clauses(error: Any, root: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, .
             if key not in value:
                 yield (*path, key), f"{dotted((*path, key))} is required"
     elif keyword == "additionalProperties" and error.validator_value is False:
-        named, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", ())
+        known, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", ())
         for key in value:
-            if key not in named and not any(re.search(pattern, key) for pattern in patterns):
-                yield (*path, key), no_parameter(path, key, named)
+            if key not in known and not any(re.search(pattern, key) for pattern in patterns):
+                yield (*path, key), no_parameter(path, key, known)
     elif keyword == "properties":
         yield path, f"{where} must be left out"
     elif keyword is None:

@@ -35,6 +35,8 @@ def checked(name: str, parameters: Any) -> dict[str, Any]:
         schema = json.loads(json.dumps(parameters, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolDefinitionError(f"the schema of the tool {name} is no JSON: {error}") from error
+    if isinstance(schema, dict) and isinstance(target := pointed(schema, schema.get("$ref", "#")), dict):
+        schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}  # as pydantic has it
     if not isinstance(schema, dict) or schema.get("type", "object") != "object" or "$ref" in schema:
         raise ToolDefinitionError(f"the schema of the tool {name} must be that of an object, with its properties")
     _check_form(name, schema)
@@ -83,10 +85,17 @@ def _check_keywords(name: str, schema: dict[str, Any], *, is_top: bool) -> None:
             )
         if key in _HELD | _SAYS_NOTHING or key.startswith("x-"):
             continue
-        if close := difflib.get_close_matches(key.lower(), _SPELT, 1, _CLOSE):
+        if close := [one for one in difflib.get_close_matches(key.lower(), _SPELT, 1, _CLOSE) if _is_slip(key, one)]:
             raise ToolDefinitionError(
                 f"the schema of the tool {name} has {key!r}, which is no keyword: did you mean {_SPELT[close[0]]!r}?"
             )
+
+
+def _is_slip(key: str, spelt: str) -> bool:
+    """Whether a key is a slip of the pen: no shorter word (`note`, `cost`), and no word with an ending of its own."""
+    one = key.lower()
+    is_longer = one.startswith(spelt) or spelt.startswith(one)
+    return one == spelt or (len(one) > 5 and abs(len(one) - len(spelt)) < 2 and not is_longer)
 
 
 def _check_references(name: str, root: dict[str, Any]) -> None:

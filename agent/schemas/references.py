@@ -45,6 +45,17 @@ def pointed(root: Any, reference: str) -> Any:
     return found
 
 
+def named(schema: Any, root: Mapping[str, Any]) -> dict[str, None]:
+    """The properties that a schema names, and those that parts of it name for the same value, in their order."""
+    if not isinstance(schema, Mapping):
+        return {}
+    found = dict.fromkeys(schema.get("properties", ()))
+    parts = [one for key in _SAME_VALUE if key in schema and key != "not" for one in _under(schema, key)]
+    for part in [*parts, pointed(root, schema["$ref"])] if "$ref" in schema else parts:
+        found |= named(part, root)
+    return found
+
+
 def circle(root: Mapping[str, Any]) -> str | None:
     """A reference by which a schema holds a value to that schema again, and so never comes to an end; or None."""
     done: set[int] = set()
