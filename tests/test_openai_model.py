@@ -147,7 +147,8 @@ def test_further_fields_of_a_call_go_back_as_they_came_and_are_recorded(
     with model_server([first, completion("7"), completion("8")]) as server, Recorder(db) as recorder:
         agent = Agent(model=model(server.url, stream=events is not None), tools=TOOLS)
         result = recorder.run_sync(agent, "q", session="s")
-        recording = open_store(db).recording("last")
+        with open_store(db) as store:
+            recording = store.recording("last")
         run_sync(agent, "and now?", history=recording.messages)
     assert [request["messages"][1]["tool_calls"] for request in server.requests[1:]] == [[sent]] * 2
     assert recording.messages == result.messages
